@@ -1,0 +1,9 @@
+"""The app of the machines' doors."""
+
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    """REST over the tool envelope."""
+
+    name = "api"

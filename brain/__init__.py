@@ -1,0 +1,1 @@
+"""Project configuration: settings, addresses, the WSGI application, the command that serves."""

@@ -1,0 +1,163 @@
+"""The one settings file. What differs from place to place comes from the environment; README lists the names."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from brain import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+BRAIN_DATA = env.folder("BRAIN_DATA", BASE_DIR / "data")
+BRAIN_LIMITS = env.limits(os.environ)
+BRAIN_SHORTTERM_DAYS = env.whole_number("BRAIN_SHORTTERM_DAYS", 7)
+BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
+BRAIN_THREADS = env.whole_number("BRAIN_THREADS", 8)
+
+SECRET_KEY = env.secret("BRAIN_SECRET_KEY", BRAIN_DATA / "secret_key")
+DEBUG = False
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("BRAIN_ALLOWED_HOSTS")]
+ROOT_URLCONF = "brain.urls"
+WSGI_APPLICATION = "brain.wsgi.application"
+
+INSTALLED_APPS = [
+    "brain",
+    "memories",
+    "api",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _database() -> dict[str, Any]:
+    """The one database, from DATABASE_URL; SQLite in the data folder when it is not set."""
+    database: dict[str, Any] = dict(
+        dj_database_url.parse(os.environ.get("DATABASE_URL") or f"sqlite:///{BRAIN_DATA / 'brain.sqlite3'}")
+    )
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        # IMMEDIATE: a transaction takes the write lock when it begins, so it waits its turn and never fails half-way.
+        # FULL: an answered write survives a power cut, which NORMAL does not promise under WAL.
+        database["CONN_MAX_AGE"] = None
+        database["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 30,
+            "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;",
+        }
+    else:
+        database.setdefault("OPTIONS", {}).setdefault("pool", {"min_size": 1, "max_size": BRAIN_THREADS + 2})
+    return database
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "de"
+LANGUAGES = [("de", _("German")), ("en", _("English"))]
+TIME_ZONE = env.time_zone("BRAIN_TIME_ZONE", "Europe/Berlin")
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BRAIN_DATA / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+# The documents of the Swagger page show their icons as data.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+
+# The API reads its own bodies, up to the limit; a form of the admin can hold the largest memory.
+DATA_UPLOAD_MAX_MEMORY_SIZE = BRAIN_LIMITS.body
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.AccessKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["api.rest.EnvelopeParser"],
+    "DEFAULT_RENDERER_CLASSES": ["api.rest.EnvelopeRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.rest.AlwaysJson",
+    "DEFAULT_SCHEMA_CLASS": "api.openapi.ToolSchema",
+    "EXCEPTION_HANDLER": "api.rest.answer_exception",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Brain",
+    "DESCRIPTION": "Das Gedächtnis für KI-Agenten: Werkzeuge zum Speichern, Ändern, Lesen und Wiederherstellen.",
+    "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {"django": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+}

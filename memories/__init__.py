@@ -1,0 +1,1 @@
+"""The domain: memories, their tags, their history, and who may see and change them."""

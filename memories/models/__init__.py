@@ -1,0 +1,38 @@
+"""The nouns: memories and their versions, tags, access keys."""
+
+from memories.models.access import AccessKey, ServiceAccount
+from memories.models.memory import (
+    Aktion,
+    BrainMemory,
+    BrainVersion,
+    LongtermMemory,
+    LongtermVersion,
+    Memory,
+    MemoryTyp,
+    ScopeTyp,
+    ShorttermMemory,
+    ShorttermVersion,
+    Version,
+)
+from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
+
+__all__ = [
+    "AccessKey",
+    "Aktion",
+    "BrainMemory",
+    "BrainTag",
+    "BrainVersion",
+    "LongtermMemory",
+    "LongtermTag",
+    "LongtermVersion",
+    "Memory",
+    "MemoryTyp",
+    "ScopeTyp",
+    "ServiceAccount",
+    "ShorttermMemory",
+    "ShorttermTag",
+    "ShorttermVersion",
+    "Tag",
+    "TagLink",
+    "Version",
+]

@@ -1,0 +1,364 @@
+"""The three kinds of memory. What a memory holds is declared once, for the live row and for its versions alike."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar, Self, TypeVar
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories.principal import Principal
+from memories.values import days_from, tag_key
+
+AnyModel = TypeVar("AnyModel", bound=models.Model)
+
+
+class ReadableJSON(DjangoJSONEncoder):
+    """JSON with its letters as they are, so that a search in the column finds ö; NaN is no JSON."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"ensure_ascii": False, "allow_nan": False})
+
+
+class GuardedQuerySet(models.QuerySet[AnyModel]):
+    """Rows of a kind, live ones or versions, with the one answer to who may see them."""
+
+    def visible_to(self, principal: Principal) -> Self:
+        """The rows that the principal may see. Every read of every door goes through here."""
+        if self.model.typ not in principal.sees:  # type: ignore[attr-defined]
+            return self.none()
+        limits = {
+            "nutzer": principal.nutzer,
+            "agent": principal.agent,
+            self.model.SCOPE: principal.scope,  # type: ignore[attr-defined]
+        }
+        return self.filter(**{f"{column}__in": sorted(only) for column, only in limits.items() if only is not None})
+
+
+class MemoryQuerySet(GuardedQuerySet[AnyModel]):
+    """Live memories of one kind."""
+
+    def visible_to(self, principal: Principal, *, also_expired: bool = False) -> Self:
+        """The rows that the principal may see; after `gueltig_bis` only people see a memory."""
+        found = super().visible_to(principal)
+        return found if also_expired or principal.sees_expired else found.current(timezone.now())
+
+    def changeable_by(self, principal: Principal, *, also_expired: bool = False) -> Self:
+        """The rows that the principal may change. Every write of every door goes through here."""
+        if self.model.typ not in principal.changes:  # type: ignore[attr-defined]
+            return self.none()
+        return self.visible_to(principal, also_expired=also_expired)
+
+    def current(self, at: datetime) -> Self:
+        """Those whose validity has not ended at this moment."""
+        if not self.model.EXPIRES:  # type: ignore[attr-defined]
+            return self
+        return self.filter(Q(gueltig_bis__isnull=True) | Q(gueltig_bis__gte=at))
+
+    def with_all_tags(self, names: Iterable[str]) -> Self:
+        """Those that carry each of these tags."""
+        found = self
+        for key in sorted({tag_key(name) for name in names}):
+            found = found.filter(tag_links__tag__schluessel=key)
+        return found
+
+    def with_any_tag(self, names: Iterable[str]) -> Self:
+        """Those that carry at least one of these tags, each memory once."""
+        links = self.model._meta.get_field("tag_links").related_model  # noqa: SLF001 - Django's own public-by-custom API
+        keys = sorted({tag_key(name) for name in names})
+        carried = links.objects.filter(memory_id=models.OuterRef("pk"), tag__schluessel__in=keys)  # type: ignore[union-attr]
+        return self.filter(models.Exists(carried))
+
+
+class Content(models.Model):
+    """What every memory holds, beside the fields of its kind."""
+
+    EXPIRES: ClassVar[bool] = False
+    SCOPE: ClassVar[str] = "scope"
+    TEXTS: ClassVar[tuple[str, ...]]
+    typ: ClassVar[str]
+
+    nutzer = models.CharField(_("owner (nutzer)"), max_length=255)
+    agent = models.CharField(_("agent"), max_length=255)
+    tag_namen = models.JSONField(_("tags"), default=list, encoder=ReadableJSON, blank=True)
+    embedding = models.BinaryField(_("embedding"), null=True, blank=True)
+    embedding_dimension = models.PositiveIntegerField(_("numbers of the embedding"), null=True, blank=True)
+    embedding_profil_hash = models.CharField(_("embedding profile"), max_length=255, null=True, blank=True)
+    embedding_veraltet = models.BooleanField(_("embedding is stale"), default=False)
+    erstellt_am = models.DateTimeField(_("created"))
+
+    class Meta:
+        abstract = True
+
+
+class NoteContent(Content):
+    """A long-term or short-term memory's own fields."""
+
+    TEXTS = ("kurzbeschreibung", "memory")
+
+    kurzbeschreibung = models.TextField(_("short description"))
+    memory = models.TextField(_("memory"))
+    scope = models.CharField(_("scope"), max_length=255)
+    scope_vk = models.CharField(_("scope record (scope_vk)"), max_length=255, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class LongtermContent(NoteContent):
+    """A long-term memory's fields."""
+
+    typ = "longterm"
+
+    class Meta:
+        abstract = True
+
+
+class ShorttermContent(NoteContent):
+    """A short-term memory's fields."""
+
+    EXPIRES = True
+    typ = "shortterm"
+
+    gueltig_bis = models.DateTimeField(_("valid until"))
+
+    class Meta:
+        abstract = True
+
+
+class MemoryTyp(models.TextChoices):
+    """What a brain memory is about."""
+
+    ARBEIT = "arbeit", _("work")
+    ENTSCHEIDUNG = "entscheidung", _("decision")
+    ERFAHRUNG = "erfahrung", _("experience")
+    AGENT = "agent", _("agent")
+
+
+class ScopeTyp(models.TextChoices):
+    """Where a brain memory holds."""
+
+    GLOBAL = "global", _("global")
+    MODUL = "modul", _("module")
+    BENUTZER = "benutzer", _("user")
+    AGENT = "agent", _("agent")
+    ROOM = "room", _("room")
+    ELEMENT = "element", _("element")
+    SESSION = "session", _("session")
+
+
+class BrainContent(Content):
+    """A brain memory's fields; its scope is `scope_typ`."""
+
+    EXPIRES = True
+    SCOPE = "scope_typ"
+    TEXTS = ("titel", "inhalt", "inhalt_json")
+    typ = "brain"
+
+    memory_typ = models.CharField(_("type"), max_length=20, choices=MemoryTyp)
+    titel = models.TextField(_("title"))
+    inhalt = models.TextField(_("content"), blank=True, default="")
+    inhalt_json = models.TextField(_("structured fields (JSON)"), blank=True, default="")
+    scope_typ = models.CharField(_("scope"), max_length=20, choices=ScopeTyp, default=ScopeTyp.GLOBAL)
+    scope_modul = models.CharField(_("scope module"), max_length=255, blank=True, default="")
+    scope_id = models.CharField(_("scope record"), max_length=255, blank=True, default="")
+    agent_id = models.CharField(_("agent ID"), max_length=255, blank=True, default="")
+    room_id = models.CharField(_("room ID"), max_length=255, blank=True, default="")
+    session_id = models.CharField(_("session ID"), max_length=255, blank=True, default="")
+    quelle_typ = models.CharField(_("source"), max_length=255, blank=True, default="")
+    quelle_id = models.CharField(_("source ID"), max_length=255, blank=True, default="")
+    relevanz = models.PositiveSmallIntegerField(_("relevance"), default=50)
+    gueltig_bis = models.DateTimeField(_("valid until"), null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Memory(Content):
+    """A live memory. It changes through `memories.services` alone, so that every change has its version."""
+
+    version = models.PositiveIntegerField(_("version"), default=1)
+    aktualisiert_am = models.DateTimeField(_("last changed"))
+
+    objects: ClassVar[Any] = MemoryQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.CheckConstraint(condition=Q(version__gte=1), name="%(class)s_version_from_one"),
+            models.CheckConstraint(
+                condition=Q(embedding__isnull=True, embedding_dimension__isnull=True)
+                | Q(embedding__isnull=False, embedding_dimension__gte=1),
+                name="%(class)s_embedding_has_dimension",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["erstellt_am", "id"], name="%(class)s_created"),
+            models.Index(fields=["aktualisiert_am", "id"], name="%(class)s_changed"),
+            models.Index(fields=["nutzer", "erstellt_am", "id"], name="%(class)s_nutzer"),
+            models.Index(fields=["agent", "erstellt_am", "id"], name="%(class)s_agent"),
+            models.Index(fields=["embedding_profil_hash", "embedding_dimension"], name="%(class)s_profil"),
+        ]
+
+    @property
+    def kennung(self) -> str:
+        """The ID on the wire, such as `longterm_41`."""
+        return f"{self.typ}_{self.pk}"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that the embedding stands for."""
+        return tuple(getattr(self, name) for name in self.TEXTS)
+
+    @staticmethod
+    def default_expiry(at: datetime) -> datetime | None:
+        """Until when a memory stored at this moment is valid when nobody says; None is for good."""
+        del at
+        return None
+
+    def save(self, *args: object, **options: object) -> None:
+        """Refused: a change without its version must not happen."""
+        raise TypeError("Memories change through memories.services, so that every change has its version.")
+
+    def delete(self, *args: object, **options: object) -> tuple[int, dict[str, int]]:
+        """Refused, like `save`."""
+        raise TypeError("Memories change through memories.services, so that every change has its version.")
+
+
+def _index(model: str, *fields: str, name: str) -> models.Index:
+    return models.Index(fields=[*fields, "erstellt_am", "id"], name=f"{model}_{name}")
+
+
+class LongtermMemory(LongtermContent, Memory):
+    """Something to remember for good."""
+
+    class Meta(Memory.Meta):
+        verbose_name = _("long-term memory")
+        verbose_name_plural = _("long-term memories")
+        indexes = [*Memory.Meta.indexes, _index("longtermmemory", "scope", "scope_vk", name="scope")]
+
+    def __str__(self) -> str:
+        return self.kurzbeschreibung
+
+
+class ShorttermMemory(ShorttermContent, Memory):
+    """Something to remember until `gueltig_bis`."""
+
+    class Meta(Memory.Meta):
+        verbose_name = _("short-term memory")
+        verbose_name_plural = _("short-term memories")
+        indexes = [
+            *Memory.Meta.indexes,
+            _index("shorttermmemory", "scope", "scope_vk", name="scope"),
+            models.Index(fields=["gueltig_bis"], name="shorttermmemory_expiry"),
+        ]
+
+    def __str__(self) -> str:
+        return self.kurzbeschreibung
+
+    @staticmethod
+    def default_expiry(at: datetime) -> datetime | None:
+        """Short-term memories are valid for BRAIN_SHORTTERM_DAYS."""
+        return days_from(at, settings.BRAIN_SHORTTERM_DAYS)
+
+
+class BrainMemory(BrainContent, Memory):
+    """A structured memory: a piece of work, a decision, an experience, or something about an agent."""
+
+    class Meta(Memory.Meta):
+        verbose_name = _("brain memory")
+        verbose_name_plural = _("brain memories")
+        constraints = [
+            *Memory.Meta.constraints,
+            models.CheckConstraint(condition=Q(relevanz__lte=100), name="brainmemory_relevanz_to_100"),
+            models.CheckConstraint(condition=Q(memory_typ__in=MemoryTyp.values), name="brainmemory_known_memory_typ"),
+            models.CheckConstraint(condition=Q(scope_typ__in=ScopeTyp.values), name="brainmemory_known_scope_typ"),
+        ]
+        indexes = [
+            *Memory.Meta.indexes,
+            _index("brainmemory", "scope_typ", "scope_id", name="scope"),
+            models.Index(fields=["gueltig_bis"], name="brainmemory_expiry"),
+        ]
+
+    def __str__(self) -> str:
+        return self.titel
+
+
+class Aktion(models.TextChoices):
+    """What a version came from."""
+
+    ANGELEGT = "angelegt", _("created")
+    GEAENDERT = "geaendert", _("changed")
+    GELOESCHT = "geloescht", _("deleted")
+    WIEDERHERGESTELLT = "wiederhergestellt", _("restored")
+    BEFOERDERT = "befoerdert", _("promoted")
+
+
+class Version(Content):
+    """A memory's state after one change, with who, how, when and why. Rows are only ever added."""
+
+    memory_id = models.BigIntegerField(_("memory"))
+    version = models.PositiveIntegerField(_("version"))
+    aktion = models.CharField(_("action"), max_length=20, choices=Aktion)
+    zeitpunkt = models.DateTimeField(_("when"))
+    durch_nutzer = models.CharField(_("changed by (nutzer)"), max_length=255)
+    durch_agent = models.CharField(_("changed by (agent)"), max_length=255, blank=True)
+    tuer = models.CharField(_("door"), max_length=20)
+    tool = models.CharField(_("tool"), max_length=64)
+    schluessel_id = models.BigIntegerField(_("access key ID"), null=True)
+    schluessel = models.CharField(_("access key"), max_length=150, blank=True)
+    benutzer_id = models.BigIntegerField(_("person ID"), null=True)
+    benutzer = models.CharField(_("person"), max_length=150, blank=True)
+    grund = models.TextField(_("reason"), blank=True)
+    referenzfelder = models.JSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
+    aufruf = models.UUIDField(_("call"))
+    verweis = models.CharField(_("other memory"), max_length=40, blank=True)
+
+    objects: ClassVar[Any] = GuardedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.UniqueConstraint(fields=["memory_id", "version"], name="%(class)s_one_per_number"),
+            models.CheckConstraint(condition=Q(version__gte=1), name="%(class)s_version_from_one"),
+        ]
+        indexes = [
+            models.Index(fields=["zeitpunkt", "id"], name="%(class)s_when"),
+            models.Index(fields=["aufruf"], name="%(class)s_call"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kennung} v{self.version}"
+
+    @property
+    def kennung(self) -> str:
+        """The memory's ID on the wire, such as `longterm_41`."""
+        return f"{self.typ}_{self.memory_id}"
+
+
+class LongtermVersion(LongtermContent, Version):
+    """A long-term memory's version."""
+
+    class Meta(Version.Meta):
+        verbose_name = _("version of a long-term memory")
+        verbose_name_plural = _("history of long-term memories")
+
+
+class ShorttermVersion(ShorttermContent, Version):
+    """A short-term memory's version."""
+
+    class Meta(Version.Meta):
+        verbose_name = _("version of a short-term memory")
+        verbose_name_plural = _("history of short-term memories")
+
+
+class BrainVersion(BrainContent, Version):
+    """A brain memory's version."""
+
+    class Meta(Version.Meta):
+        verbose_name = _("version of a brain memory")
+        verbose_name_plural = _("history of brain memories")

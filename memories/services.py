@@ -1,0 +1,295 @@
+"""The verbs: insert, update, delete, restore, promote, clean up. Each change of a memory is one version of it."""
+
+import copy
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories.embeddings import ProfileGuard, put_embedding
+from memories.errors import BrainError, NotAllowed, NotFound
+from memories.history import Stamp, content_of, record
+from memories.kinds import LONGTERM, SHORTTERM, Kind
+from memories.models import Aktion, Memory, Tag, Version
+from memories.principal import Origin, Principal
+from memories.tags import known_tags, link, spell, unlink
+from memories.writing import write_in_groups
+
+Item = TypeVar("Item")
+_CLEANED_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New values for some fields of one memory, by field name; `tag_namen` replaces all its tags."""
+
+    key: int
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A memory after a change. `changed` is False when it already was as wanted, and no version was written."""
+
+    kind: Kind
+    key: int
+    version: int
+    changed: bool = True
+    verweis: str = ""
+
+    @property
+    def kennung(self) -> str:
+        """The ID on the wire."""
+        return f"{self.kind.typ}_{self.key}"
+
+
+Outcome = Done | BrainError
+
+
+def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> list[Outcome]:
+    """Store new memories. A draft has the kind's content by field name, in canonical form."""
+
+    def write(part: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+        at = origin.clock()
+        known = known_tags(name for draft in part for name in draft["tag_namen"])
+        fresh = [_put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, known, at) for draft in part]
+        guard = ProfileGuard(fresh, origin.principal, apart_from=(kind, []))
+        faults = [_out_of_reach(kind, memory, origin.principal) or guard.fault(memory) for memory in fresh]
+        good = [memory for memory, fault in zip(fresh, faults, strict=True) if not fault]
+        _add(kind, good, known, Stamp(origin, Aktion.ANGELEGT, at))
+        return [fault or Done(kind, memory.pk, memory.version) for memory, fault in zip(fresh, faults, strict=True)]
+
+    return write_in_groups(drafts, write, _landed(origin))
+
+
+def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcome]:
+    """Change memories. What is not named stays; a memory named twice is changed twice, in order."""
+
+    def write(part: Sequence[Change]) -> list[Outcome]:
+        rows = _locked(kind, [change.key for change in part], origin.principal)
+        at = _moment(rows.values(), origin)
+        known = known_tags(name for change in part for name in change.values.get("tag_namen", ()))
+        found = [change for change in part if change.key in rows]
+        pairs = [(rows[c.key], _put(copy.copy(rows[c.key]), c.values, known, at)) for c in found]
+        outcomes = _revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at))
+        return [outcomes.get(change.key) or _no_memory() for change in part]
+
+    return _in_waves(changes, lambda change: change.key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+
+
+def delete(kind: Kind, keys: Sequence[int], origin: Origin) -> list[Outcome]:
+    """Delete memories; the history keeps their last state."""
+
+    def write(part: Sequence[int]) -> list[Outcome]:
+        rows = _locked(kind, part, origin.principal)
+        _remove(kind, list(rows), Stamp(origin, Aktion.GELOESCHT, _moment(rows.values(), origin)))
+        return [Done(kind, key, rows[key].version + 1) if key in rows else _no_memory() for key in part]
+
+    return _in_waves(keys, lambda key: key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+
+
+def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
+    """Turn short-term memories into long-term ones: a new ID, everything else carried over, each naming the other."""
+
+    def write(part: Sequence[int]) -> list[Outcome]:
+        rows = _locked(SHORTTERM, part, origin.principal) if LONGTERM.typ in origin.principal.changes else {}
+        at = _moment(rows.values(), origin)
+        known = known_tags(name for row in rows.values() for name in row.tag_namen)
+        fresh = {key: _as_longterm(row, at) for key, row in rows.items()}
+        LONGTERM.memories.objects.bulk_create(fresh.values())
+        link(LONGTERM, fresh.values(), known)
+        old = {new.pk: rows[key].kennung for key, new in fresh.items()}
+        record(LONGTERM, list(old), Stamp(origin, Aktion.BEFOERDERT, at, verweise=old))
+        new = {key: memory.kennung for key, memory in fresh.items()}
+        _remove(SHORTTERM, list(rows), Stamp(origin, Aktion.BEFOERDERT, at, verweise=new))
+        return [Done(LONGTERM, fresh[k].pk, 1, verweis=rows[k].kennung) if k in rows else _no_memory() for k in part]
+
+    return _in_waves(keys, lambda key: key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+
+
+def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
+    """Set a memory, also a deleted one, back to one of its versions. A validity that is over begins anew."""
+
+    def write(_part: Sequence[int]) -> list[Outcome]:
+        newest = _newest_locked(kind, key)
+        history = kind.versions.objects.visible_to(origin.principal).filter(memory_id=key)
+        if newest is None or kind.typ not in origin.principal.changes or not history.filter(pk=newest.pk).exists():
+            return [_no_memory()]
+        version = history.filter(version=number).first()
+        if version is None:
+            return [NotFound(_("The memory has no version of this number."), "version")]
+        rows = _locked(kind, [key], origin.principal, also_expired=True)
+        at = max(_moment(rows.values(), origin), newest.zeitpunkt)
+        known = known_tags(version.tag_namen)
+        stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise={key: str(version)})
+        if key in rows:
+            wanted = _put(copy.copy(rows[key]), _valid_again(version, kind, at), known, at)
+            return [_revise(kind, [(rows[key], wanted)], known, stamp)[key]]
+        back = kind.memories(id=key, version=newest.version + 1, aktualisiert_am=at)
+        _add(kind, [_put(back, _valid_again(version, kind, at), known, at)], known, stamp)
+        return [Done(kind, key, back.version)]
+
+    return write_in_groups([key], write, _landed(origin))[0]
+
+
+def clean_up(origin: Origin, progress: Callable[[int], None]) -> int:
+    """Delete the short-term memories whose validity is over; returns how many. `progress` hears of each step."""
+    expired = SHORTTERM.memories.objects.filter(gueltig_bis__lt=timezone.now()).order_by("pk")
+    deleted = 0
+    last = 0
+    while keys := list(expired.filter(pk__gt=last).values_list("pk", flat=True)[:_CLEANED_AT_ONCE]):
+        last = keys[-1]
+        deleted += sum(isinstance(outcome, Done) for outcome in delete(SHORTTERM, keys, origin))
+        progress(deleted)
+    return deleted
+
+
+def _locked(
+    kind: Kind, keys: Sequence[int], principal: Principal, *, also_expired: bool = False
+) -> dict[int, Memory]:
+    """The rows that may be changed, locked in the order of their keys, by key."""
+    rows = kind.memories.objects.changeable_by(principal, also_expired=also_expired)
+    return {row.pk: row for row in rows.filter(pk__in=keys).order_by("pk").select_for_update()}
+
+
+def _newest_locked(kind: Kind, key: int) -> Version | None:
+    """The memory's newest version, locked against another restore: a deleted memory has no row that could be."""
+    versions = kind.versions.objects.filter(memory_id=key)
+    versions.order_by("version").select_for_update().first()
+    newest: Version | None = versions.order_by("-version").first()
+    return newest
+
+
+def _moment(rows: Iterable[Memory], origin: Origin) -> datetime:
+    """The moment of a change, never before the last change of any of the rows: clocks may differ, histories not."""
+    return max([origin.clock(), *(row.aktualisiert_am for row in rows)])
+
+
+def _put(memory: Memory, values: Mapping[str, Any], known: Mapping[str, Tag], at: datetime) -> Memory:
+    """The memory with these values in it, its tags as they are spelled, its vector stale when its text moved on."""
+    texts = memory.texts
+    for name, value in values.items():
+        setattr(memory, name, value)
+    if "tag_namen" in values:
+        memory.tag_namen = spell(values["tag_namen"], known)
+    if memory.EXPIRES and memory.gueltig_bis is None:
+        memory.gueltig_bis = memory.default_expiry(at)
+    if "embedding_veraltet" in values:
+        return memory
+    if "embedding" in values:
+        put_embedding(memory, values["embedding"])
+    elif memory.embedding is not None and memory.texts != texts:
+        memory.embedding_veraltet = True
+    return memory
+
+
+def _out_of_reach(kind: Kind, memory: Memory, principal: Principal) -> NotAllowed | None:
+    """Why the principal may not store this memory: its owner, agent or scope is not one of his."""
+    if kind.typ not in principal.changes:
+        return NotAllowed(_("You may not store memories of this kind."))
+    scope = getattr(memory, kind.memories.SCOPE)
+    outside = principal.out_of_reach(nutzer=memory.nutzer, agent=memory.agent, scope=scope)
+    if outside is None:
+        return None
+    feld = kind.memories.SCOPE if outside == "scope" else outside
+    return NotAllowed(_("This key may not store memories with this %(feld)s.") % {"feld": feld}, feld)
+
+
+def _add(kind: Kind, memories: Sequence[Memory], known: Mapping[str, Tag], stamp: Stamp) -> None:
+    """Store rows that are not there yet, with their tags and their version."""
+    kind.memories.objects.bulk_create(memories)
+    link(kind, memories, known)
+    record(kind, [memory.pk for memory in memories], stamp)
+
+
+def _revise(
+    kind: Kind, pairs: Sequence[tuple[Memory, Memory]], known: Mapping[str, Tag], stamp: Stamp
+) -> dict[int, Outcome]:
+    """Store what differs between the present row and the wanted one of each pair, as its next version."""
+    outcomes: dict[int, Outcome] = {now.pk: Done(kind, now.pk, now.version, changed=False) for now, _wanted in pairs}
+    moved = [wanted for now, wanted in pairs if _profile(wanted) != _profile(now)]
+    guard = ProfileGuard(moved, stamp.origin.principal, apart_from=(kind, [memory.pk for memory in moved]))
+    changed: list[Memory] = []
+    retagged: list[Memory] = []
+    for now, wanted in pairs:
+        if content_of(now, kind) == content_of(wanted, kind):
+            continue
+        fault = _out_of_reach(kind, wanted, stamp.origin.principal) or (guard.fault(wanted) if wanted in moved else None)
+        outcomes[now.pk] = fault or Done(kind, now.pk, now.version + 1)
+        if not fault:
+            wanted.version, wanted.aktualisiert_am = now.version + 1, stamp.at
+            changed.append(wanted)
+            if wanted.tag_namen != now.tag_namen:
+                retagged.append(wanted)
+    _store(kind, changed)
+    unlink(kind, [memory.pk for memory in retagged])
+    link(kind, retagged, known)
+    record(kind, [memory.pk for memory in changed], stamp)
+    return outcomes
+
+
+def _profile(memory: Memory) -> tuple[str | None, int | None]:
+    return memory.embedding_profil_hash, memory.embedding_dimension
+
+
+def _store(kind: Kind, changed: Sequence[Memory]) -> None:
+    """Overwrite whole rows under their lock. One upsert; bulk_update's CASE costs three to five times as much."""
+    names = [column.name for column in kind.memories._meta.concrete_fields if not column.primary_key]  # noqa: SLF001
+    kind.memories.objects.bulk_create(changed, update_conflicts=True, unique_fields=["id"], update_fields=names)
+
+
+def _remove(kind: Kind, keys: Sequence[int], stamp: Stamp) -> None:
+    """Take live rows away, after their last version was written; their tag links go with them."""
+    record(kind, keys, stamp, leaving=True)
+    kind.memories.objects.filter(pk__in=keys).delete()
+
+
+def _as_longterm(row: Memory, at: datetime) -> Memory:
+    content = content_of(row, SHORTTERM)
+    del content["gueltig_bis"]
+    return LONGTERM.memories(aktualisiert_am=at, **content)
+
+
+def _valid_again(version: Version, kind: Kind, at: datetime) -> dict[str, Any]:
+    """The version's content; a validity that is over becomes the default one."""
+    content = content_of(version, kind)
+    if kind.memories.EXPIRES and content["gueltig_bis"] is not None and content["gueltig_bis"] < at:
+        content["gueltig_bis"] = None
+    return content
+
+
+def _no_memory() -> NotFound:
+    return NotFound(_("There is no memory of this ID."), "ID")
+
+
+def _in_waves(
+    items: Sequence[Item], key: Callable[[Item], Hashable], run: Callable[[Sequence[Item]], Sequence[Outcome]]
+) -> list[Outcome]:
+    """Run items in waves, each memory once per wave, so that a repeated one is changed in the order sent."""
+    waves: list[list[int]] = []
+    seen: dict[Hashable, int] = {}
+    for place, item in enumerate(items):
+        number = seen[key(item)] = seen.get(key(item), -1) + 1
+        if number == len(waves):
+            waves.append([])
+        waves[number].append(place)
+    outcomes: dict[int, Outcome] = {}
+    for wave in waves:
+        outcomes.update(zip(wave, run([items[place] for place in wave]), strict=True))
+    return [outcomes[place] for place in range(len(items))]
+
+
+def _landed(origin: Origin) -> Callable[[Sequence[Outcome]], bool]:
+    """Whether a group is in the database: its transaction wrote all its versions or none, so one of them tells."""
+
+    def check(outcomes: Sequence[Outcome]) -> bool:
+        for outcome in outcomes:
+            if isinstance(outcome, Done) and outcome.changed:
+                versions = outcome.kind.versions.objects.filter(memory_id=outcome.key, version=outcome.version)
+                return bool(versions.filter(aufruf=origin.aufruf).exists())
+        return True
+
+    return check

@@ -1,0 +1,223 @@
+"""Canonical forms of what comes from outside: identifiers, texts, tag names, vectors, moments. Each raises Invalid."""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories.errors import BrainError, Invalid, TooLarge
+from memories.limits import limits
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_BLANKS = re.compile(r"\s+")
+# Invisible, although Unicode does not count them among the format characters (DerivedCoreProperties.txt).
+_INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+_JOINERS = frozenset("\u200c\u200d")  # hold emoji and Persian words together
+_LARGEST_EXACT_FLOAT = 2**53
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+
+
+def clean_text(text: str, feld: str) -> str:
+    """The text, byte for byte; NUL and lone surrogates are refused since no database keeps them."""
+    if "\0" in text:
+        raise Invalid(_("The text contains a NUL character."), feld)
+    if not text.isascii() and _LONE_SURROGATE.search(text):
+        raise Invalid(_("The text contains half a surrogate pair, which is no character."), feld)
+    return text
+
+
+def limited_text(text: str, feld: str, limit: int) -> str:
+    """The text, byte for byte, of at most `limit` characters."""
+    if len(text) > limit:
+        raise TooLarge(
+            _("The text has %(length)d characters; at most %(limit)d are allowed.")
+            % {"length": len(text), "limit": limit},
+            feld,
+        )
+    return clean_text(text, feld)
+
+
+def filled_text(text: str, feld: str, limit: int) -> str:
+    """The text, byte for byte; a text of blanks alone is refused."""
+    if not text.strip():
+        raise Invalid(_("The text is blank."), feld)
+    return limited_text(text, feld, limit)
+
+
+def identifier(value: object, feld: str, *, may_be_empty: bool = False) -> str:
+    """The identifier as a string in NFC: `7`, `7.0` and `"7"` are the same one."""
+    text = unicodedata.normalize("NFC", clean_text(_spelled_out(value, feld), feld))
+    if not text and not may_be_empty:
+        raise Invalid(_("The identifier is empty."), feld)
+    if text != text.strip():
+        raise Invalid(_("The identifier has blanks at its edges."), feld)
+    if any(unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} or c in _INVISIBLE_LETTERS for c in text):
+        raise Invalid(_("The identifier contains control or invisible characters."), feld)
+    if len(text) > limits().kennung:
+        raise TooLarge(
+            _("The identifier has %(length)d characters; at most %(limit)d are allowed.")
+            % {"length": len(text), "limit": limits().kennung},
+            feld,
+        )
+    return text
+
+
+def _spelled_out(value: object, feld: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return str(value)
+        except ValueError as error:  # more digits than Python turns into text
+            raise TooLarge(_("The number has too many digits for an identifier."), feld) from error
+    if isinstance(value, float) and value.is_integer():
+        if abs(value) > _LARGEST_EXACT_FLOAT:
+            raise Invalid(_("The number is too large to be exact; send the identifier as text."), feld)
+        return str(int(value))
+    raise Invalid(_("An identifier is a text or a whole number."), feld)
+
+
+def tag_name(name: str, feld: str) -> str:
+    """The tag's name in NFC, trimmed, with inner blanks folded into one."""
+    text = _BLANKS.sub(" ", unicodedata.normalize("NFC", clean_text(name, feld))).strip()
+    if not text:
+        raise Invalid(_("The tag is blank."), feld)
+    if any(unicodedata.category(c) in {"Cc", "Cf"} and c not in _JOINERS for c in text):
+        raise Invalid(_("The tag contains control or invisible characters."), feld)
+    if len(text) > limits().tag_name:
+        raise TooLarge(
+            _("The tag has %(length)d characters; at most %(limit)d are allowed.")
+            % {"length": len(text), "limit": limits().tag_name},
+            feld,
+        )
+    return text
+
+
+def tag_key(name: str) -> str:
+    """What makes two tag names the same tag: they differ in case alone (Unicode 3.13, D145, on a clean name)."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+
+
+def tag_names(names: Iterable[str], feld: str) -> list[str]:
+    """The tags' names in the order given, each tag once, in its first spelling of the list."""
+    spelled: dict[str, str] = {}
+    faults: list[BrainError] = []
+    for place, name in enumerate(names):
+        try:
+            clean = tag_name(name, f"{feld}[{place}]")
+        except BrainError as fault:
+            faults.append(fault)
+        else:
+            spelled.setdefault(tag_key(clean), clean)
+    if faults:
+        raise Invalid(faults[0].meldung, faults[0].feld, faults)
+    return list(spelled.values())
+
+
+def embedding(numbers: Sequence[float], feld: str) -> bytes:
+    """The vector as little-endian float32 bytes. Refused: not finite, beyond float32, all zero, too long."""
+    if len(numbers) > limits().embedding:
+        raise TooLarge(
+            _("The embedding has %(length)d numbers; at most %(limit)d are allowed.")
+            % {"length": len(numbers), "limit": limits().embedding},
+            feld,
+        )
+    try:
+        wide = np.array(numbers, dtype=np.float64)
+    except OverflowError as error:
+        raise Invalid(_("The embedding holds a number that is too large for float32."), feld) from error
+    too_large = ~(np.abs(wide) <= _LARGEST_FLOAT32)
+    if too_large.any():
+        place = int(too_large.argmax())
+        if math.isfinite(wide[place]):
+            raise Invalid(_("The number is too large for float32."), f"{feld}[{place}]")
+        raise Invalid(_("The number is not finite."), f"{feld}[{place}]")
+    narrow = wide.astype("<f4")
+    if not narrow.any():
+        raise Invalid(_("The embedding is a zero vector, which has no direction to compare."), feld)
+    return narrow.tobytes()
+
+
+def numbers_of(packed: bytes) -> list[float]:
+    """The vector's numbers, each in the shortest spelling that gives the same float32 again."""
+    return [float(number) for number in np.frombuffer(packed, dtype="<f4").astype("U")]
+
+
+def strict_json(text: str) -> Any:
+    """The JSON value. Raises ValueError for NaN, Infinity, numbers beyond a double, duplicate keys, deep nesting."""
+    try:
+        return _STRICT.decode(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _value in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"duplicate key {json.dumps(twice)}")
+    return members
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return number
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite
+)
+
+_DATE = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})")
+_GERMAN_DATE = re.compile(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year>[0-9]{4})")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?")
+_END_OF_DAY = time(23, 59, 59, 999999)
+
+
+def moment(text: str, feld: str, *, day: time = _END_OF_DAY) -> datetime:
+    """The moment in UTC. Read are 2026-12-31, 31.12.2026 and 2026-12-31T14:30 (with or without seconds and zone).
+
+    A date alone is the time `day` of that day; without a zone the server's time zone holds. Moments that do
+    not exist (30.02., an hour skipped by the clock change) are refused.
+    """
+    found = _DATE.fullmatch(text) or _GERMAN_DATE.fullmatch(text)
+    if not found and not _MOMENT.fullmatch(text):
+        raise Invalid(
+            _("This is no date or time. Write 2026-12-31, 31.12.2026 or 2026-12-31T14:30:00+01:00."), feld
+        )
+    try:
+        if found:
+            plain = datetime.combine(date(*(int(found[part]) for part in ("year", "month", "day"))), day)
+        else:
+            plain = datetime.fromisoformat(text)
+        aware = plain if plain.tzinfo else _in_server_zone(plain)
+        aware.astimezone(timezone.get_default_timezone())  # it must be possible to show it
+        return aware.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(_("The moment %(text)s does not exist.") % {"text": text}, feld) from error
+
+
+def _in_server_zone(plain: datetime) -> datetime:
+    aware = plain.replace(tzinfo=timezone.get_default_timezone())
+    if aware.astimezone(UTC).astimezone(aware.tzinfo).replace(tzinfo=None) != plain:
+        raise ValueError("skipped by the clock change")
+    return aware
+
+
+def days_from(start: datetime, days: int) -> datetime:
+    """The moment `days` times 24 hours later."""
+    return start + timedelta(days=days)
