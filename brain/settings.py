@@ -8,6 +8,7 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
+from api.schemas import REFUSAL
 from brain import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -95,13 +96,12 @@ LANGUAGES = [("de", _("German")), ("en", _("English"))]
 TIME_ZONE = env.time_zone("BRAIN_TIME_ZONE", "Europe/Berlin")
 USE_TZ = True
 
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+# Served straight from the packages and from static/, so nothing has to be collected before a start or an upgrade.
 STATIC_URL = "static/"
-STATIC_ROOT = BRAIN_DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
-}
+WHITENOISE_USE_FINDERS = True
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -132,11 +132,11 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = BRAIN_LIMITS.body
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.AccessKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["api.rest.EnvelopeParser"],
-    "DEFAULT_RENDERER_CLASSES": ["api.rest.EnvelopeRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.rest.AlwaysJson",
+    "DEFAULT_PARSER_CLASSES": ["api.wire.EnvelopeParser"],
+    "DEFAULT_RENDERER_CLASSES": ["api.wire.EnvelopeRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.wire.AlwaysJson",
     "DEFAULT_SCHEMA_CLASS": "api.openapi.ToolSchema",
-    "EXCEPTION_HANDLER": "api.rest.answer_exception",
+    "EXCEPTION_HANDLER": "api.faults.answer_exception",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -144,6 +144,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Das Gedächtnis für KI-Agenten: Werkzeuge zum Speichern, Ändern, Lesen und Wiederherstellen.",
     "VERSION": "0.1.0",
     "OAS_VERSION": "3.1.0",
+    "APPEND_COMPONENTS": {"schemas": {"Ablehnung": REFUSAL}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
@@ -159,5 +160,8 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"django": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        "django.request": {"level": "ERROR"},  # a refused call is the caller's business
+    },
 }

@@ -1,1 +1,21 @@
-urlpatterns = []
+"""The addresses of the project."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from brain import health
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("api/", include("api.urls")),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("admin/", admin.site.urls),
+]
+
+handler400 = "api.faults.bad_request"
+handler403 = "api.faults.permission_denied"
+handler404 = "api.faults.page_not_found"
+handler500 = "api.faults.server_error"

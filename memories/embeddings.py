@@ -28,7 +28,9 @@ class ProfileGuard:
     memories that the caller may see count: neither a hint at the others nor a way to block them.
     """
 
-    def __init__(self, memories: Iterable[Memory], principal: Principal, *, apart_from: tuple[Kind, Sequence[int]]) -> None:
+    def __init__(
+        self, memories: Iterable[Memory], principal: Principal, *, apart_from: tuple[Kind, Sequence[int]]
+    ) -> None:
         """`apart_from` are the memories being changed, which do not speak against themselves. One statement."""
         pairs = {(m.embedding_profil_hash, m.embedding_dimension) for m in memories if _has_profile(m)}
         self._expected: dict[str, int] = {}

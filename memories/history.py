@@ -90,3 +90,9 @@ def content_of(row: Memory | Version, kind: Kind) -> dict[str, Any]:
     if content["embedding"] is not None:
         content["embedding"] = bytes(content["embedding"])  # PostgreSQL gives a view of its buffer
     return content
+
+
+def changed_fields(kind: Kind, before: Version, after: Version) -> list[str]:
+    """The names of the content's fields in which two versions differ."""
+    then, now = content_of(before, kind), content_of(after, kind)
+    return [name for name in now if now[name] != then[name]]

@@ -147,9 +147,7 @@ def clean_up(origin: Origin, progress: Callable[[int], None]) -> int:
     return deleted
 
 
-def _locked(
-    kind: Kind, keys: Sequence[int], principal: Principal, *, also_expired: bool = False
-) -> dict[int, Memory]:
+def _locked(kind: Kind, keys: Sequence[int], principal: Principal, *, also_expired: bool = False) -> dict[int, Memory]:
     """The rows that may be changed, locked in the order of their keys, by key."""
     rows = kind.memories.objects.changeable_by(principal, also_expired=also_expired)
     return {row.pk: row for row in rows.filter(pk__in=keys).order_by("pk").select_for_update()}
@@ -217,7 +215,9 @@ def _revise(
     for now, wanted in pairs:
         if content_of(now, kind) == content_of(wanted, kind):
             continue
-        fault = _out_of_reach(kind, wanted, stamp.origin.principal) or (guard.fault(wanted) if wanted in moved else None)
+        fault = _out_of_reach(kind, wanted, stamp.origin.principal) or (
+            guard.fault(wanted) if wanted in moved else None
+        )
         outcomes[now.pk] = fault or Done(kind, now.pk, now.version + 1)
         if not fault:
             wanted.version, wanted.aktualisiert_am = now.version + 1, stamp.at

@@ -151,11 +151,16 @@ def numbers_of(packed: bytes) -> list[float]:
 
 
 def strict_json(text: str) -> Any:
-    """The JSON value. Raises ValueError for NaN, Infinity, numbers beyond a double, duplicate keys, deep nesting."""
+    """The JSON value. Raises ValueError for NaN, Infinity, numbers beyond a double, duplicate keys; TooLarge for nesting."""
     try:
         return _STRICT.decode(text)
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise nested_too_deeply() from error
+
+
+def nested_too_deeply() -> TooLarge:
+    """The fault of JSON that is nested beyond the limit."""
+    return TooLarge(_("The JSON is nested more than %(limit)d levels deep.") % {"limit": limits().nesting})
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -178,13 +183,13 @@ def _finite(digits: str) -> float:
     return number
 
 
-_STRICT = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite
-)
+_STRICT = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)
 
 _DATE = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})")
 _GERMAN_DATE = re.compile(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year>[0-9]{4})")
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
 _END_OF_DAY = time(23, 59, 59, 999999)
 
 
@@ -196,9 +201,7 @@ def moment(text: str, feld: str, *, day: time = _END_OF_DAY) -> datetime:
     """
     found = _DATE.fullmatch(text) or _GERMAN_DATE.fullmatch(text)
     if not found and not _MOMENT.fullmatch(text):
-        raise Invalid(
-            _("This is no date or time. Write 2026-12-31, 31.12.2026 or 2026-12-31T14:30:00+01:00."), feld
-        )
+        raise Invalid(_("This is no date or time. Write 2026-12-31, 31.12.2026 or 2026-12-31T14:30:00+01:00."), feld)
     try:
         if found:
             plain = datetime.combine(date(*(int(found[part]) for part in ("year", "month", "day"))), day)

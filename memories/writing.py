@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.utils.translation import gettext_lazy as _
 
 from memories.errors import BrainError, Refused, Unavailable
@@ -92,9 +100,7 @@ def _commit(
     raise Unavailable(_("The database cannot be reached at the moment; try again a little later."))
 
 
-def _landed(
-    done: Sequence[Result | BrainError], landed: Callable[[Sequence[Result | BrainError]], bool]
-) -> bool:
+def _landed(done: Sequence[Result | BrainError], landed: Callable[[Sequence[Result | BrainError]], bool]) -> bool:
     """Whether a commit whose answer was lost took place after all; without this a repetition would store it twice."""
     for pause in (0.0, *_PAUSES):
         time.sleep(pause)

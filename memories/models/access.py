@@ -117,7 +117,6 @@ def _only(values: list[str] | None) -> frozenset[str] | None:
     return None if values is None else frozenset(values)
 
 
-
 def principal_of(user: AbstractBaseUser | AnonymousUser) -> Principal:
     """What a person may see and change, by the ordinary permissions of each kind."""
     if not isinstance(user, AbstractUser) or not user.is_active:

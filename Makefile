@@ -1,0 +1,54 @@
+# The commands of the project. Everything runs in .venv, which is made from the lock files.
+
+PORT ?= 8000
+HOST ?= 127.0.0.1
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: run test check bench messages lock
+
+run: .venv/run
+	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(MAKE) test
+
+bench: .venv/dev
+	$(BIN)/python -m bench
+
+# Collect the texts to translate, and compile the translations.
+messages: .venv/dev
+	$(BIN)/python manage.py makemessages --locale de --no-location --no-wrap --ignore .venv --ignore tests --ignore bench
+	$(BIN)/python -m tests.messages
+
+# Pin newer versions; needs the network.
+lock: .venv/dev
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
+		--upgrade pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
+		--upgrade --group dev pyproject.toml -o requirements-dev.lock
+
+.venv:
+	@echo "Making .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Brain needs Python 3.11 or newer.")'
+	@$(PYTHON) -m venv .venv
+
+.venv/run: requirements.lock | .venv
+	@echo "Installing the pinned packages"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+.venv/dev: requirements-dev.lock | .venv
+	@echo "Installing the pinned packages, those for tests included"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@ .venv/run

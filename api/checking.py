@@ -1,0 +1,178 @@
+"""Checking values against a tool's JSON Schema: all faults at once, each with its path and a sentence."""
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
+
+from api.jsonbody import parse_text
+from api.schemas import Schema
+from memories.errors import BrainError, Invalid, Missing, TooLarge, UnknownField
+from memories.values import clean_text
+
+MOST_FAULTS = 20
+
+_TYPES: dict[str, str | Promise] = {
+    "string": pgettext_lazy("JSON type", "text"),
+    "integer": pgettext_lazy("JSON type", "whole number"),
+    "number": pgettext_lazy("JSON type", "number"),
+    "object": pgettext_lazy("JSON type", "object"),
+    "array": pgettext_lazy("JSON type", "list"),
+    "boolean": pgettext_lazy("JSON type", "true or false"),
+    "null": "null",
+}
+
+
+class Checker:
+    """A schema that values are checked against; built once a tool."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._validator = jsonschema_rs.Draft202012Validator(schema)
+
+    def decoded(self, value: Any) -> Any:
+        """The value with texts read as JSON where the schema wants an object or a list and the text holds just that."""
+        return _decoded(value, self.schema)
+
+    def faults(self, value: Any) -> list[BrainError]:
+        """All faults of the value, at most 20."""
+        unclean = list(islice(_unclean(value, ""), MOST_FAULTS))
+        if unclean:
+            return unclean
+        found: list[BrainError] = []
+        for error in islice(self._validator.iter_errors(value), MOST_FAULTS):
+            found.extend(self._told(error, value))
+        # What was misnamed comes first: it is why something else is missing.
+        return sorted(found, key=lambda fault: not isinstance(fault, UnknownField))[:MOST_FAULTS]
+
+    def _told(self, error: jsonschema_rs.ValidationError, value: Any) -> list[BrainError]:
+        path = _path(error.instance_path)
+        kind: Any = error.kind
+        if kind.name == "required":
+            return [Missing(_("This field is required."), _joined(path, kind.property))]
+        if kind.name == "additionalProperties":
+            schema, given = _at(self.schema, error.schema_path[:-1]), _at(value, error.instance_path)
+            return [_unknown(name, path, schema, given) for name in kind.unexpected]
+        sentence = _SENTENCES.get(kind.name)
+        return [sentence(kind, path) if sentence else Invalid(_("This value is not allowed here."), path or None)]
+
+
+def faulty_together(faults: list[BrainError]) -> BrainError:
+    """One fault that stands for several: the first of them, which carries all."""
+    first = faults[0]
+    return type(first)(first.meldung, first.feld, faults)
+
+
+def _decoded(value: Any, schema: Mapping[str, Any]) -> Any:
+    types = schema.get("type", ())
+    wanted = {types} if isinstance(types, str) else set(types)
+    if isinstance(value, str) and "string" not in wanted and wanted & {"object", "array"}:
+        value = _read(value, wanted)
+    if isinstance(value, dict) and "properties" in schema:
+        known = schema["properties"]
+        return {name: _decoded(child, known[name]) if name in known else child for name, child in value.items()}
+    if isinstance(value, list) and schema.get("items", {}).get("type") == "object":
+        return [_decoded(child, schema["items"]) for child in value]
+    return value
+
+
+def _read(text: str, wanted: set[str]) -> Any:
+    try:
+        value = parse_text(text)
+    except (ValueError, BrainError):
+        return text
+    right = {"object": dict, "array": list}
+    return value if any(isinstance(value, right[name]) for name in wanted & right.keys()) else text
+
+
+def _unclean(value: Any, path: str) -> Any:
+    """Texts that no database keeps, wherever they stand; vectors are passed over."""
+    if isinstance(value, str):
+        try:
+            clean_text(value, path)
+        except BrainError as fault:
+            yield fault
+    elif isinstance(value, dict):
+        for name, child in value.items():
+            yield from _unclean(name, path)
+            yield from _unclean(child, _joined(path, name))
+    elif isinstance(value, list) and not (value and isinstance(value[0], float)):
+        for place, child in enumerate(value):
+            yield from _unclean(child, f"{path}[{place}]")
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _path(steps: Sequence[str | int]) -> str:
+    path = ""
+    for step in steps:
+        path = f"{path}[{step}]" if isinstance(step, int) else _joined(path, step)
+    return path
+
+
+def _at(value: Any, steps: Sequence[str | int]) -> Any:
+    for step in steps:
+        value = value[step]
+    return value
+
+
+def _unknown(name: str, path: str, schema: Schema, given: Mapping[str, Any]) -> BrainError:
+    known = list(schema["properties"])
+    absent = [field for field in known if field not in given]
+    missing = [field for field in schema.get("required", ()) if field in absent]
+    close = get_close_matches(name, absent, n=1) or get_close_matches(name, known, n=1)
+    shown = name[:60]
+    told = [_("There is no field %(name)s here.") % {"name": shown}]
+    if close:
+        told.append(_("Did you mean %(name)s?") % {"name": close[0]})
+    if missing:
+        told.append(_("Missing is: %(names)s.") % {"names": ", ".join(missing)})
+    told.append(_("Fields that can be given: %(names)s.") % {"names": ", ".join(known)})
+    return UnknownField(" ".join(told), _joined(path, shown))
+
+
+def _wrong_type(kind: Any, path: str) -> BrainError:
+    wanted = [str(_TYPES[name]) for name in kind.types]
+    return Invalid(_("Expected is: %(types)s.") % {"types": _(" or ").join(wanted)}, path or None)
+
+
+def _too_few(kind: Any, path: str) -> BrainError:
+    return Invalid(_("At least %(limit)d must be given.") % {"limit": kind.limit}, path)
+
+
+def _too_many(kind: Any, path: str) -> BrainError:
+    return TooLarge(_("At most %(limit)d can be given.") % {"limit": kind.limit}, path)
+
+
+def _no_id(_kind: Any, path: str) -> BrainError:
+    return Invalid(_("This is no ID. IDs look like longterm_41, shortterm_3 or brain_7."), path)
+
+
+def _not_a_choice(kind: Any, path: str) -> BrainError:
+    return Invalid(_("Allowed are: %(values)s.") % {"values": ", ".join(map(str, kind.options))}, path)
+
+
+def _too_small(kind: Any, path: str) -> BrainError:
+    return Invalid(_("The number must be at least %(limit)s.") % {"limit": kind.limit}, path)
+
+
+def _too_high(kind: Any, path: str) -> BrainError:
+    return Invalid(_("The number can be at most %(limit)s.") % {"limit": kind.limit}, path)
+
+
+_SENTENCES: dict[str, Callable[[Any, str], BrainError]] = {
+    "type": _wrong_type,
+    "minItems": _too_few,
+    "maxItems": _too_many,
+    "pattern": _no_id,
+    "enum": _not_a_choice,
+    "minimum": _too_small,
+    "maximum": _too_high,
+}

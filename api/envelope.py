@@ -1,0 +1,239 @@
+"""The one door to the tools: frame, help?, validate, authorise, handler, answer. REST and MCP are thin over it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from api import jsonbody
+from api.checking import MOST_FAULTS, faulty_together
+from api.tool import Call, Reply, Row, Shape, Tool
+from api.tools import TOOLS
+from memories import values
+from memories.errors import BrainError, NotAllowed, TooLarge, UnknownTool
+from memories.limits import limits
+from memories.principal import Origin, Principal
+
+Answer = dict[str, Any]
+
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+_NOT_GIVEN = (None, "", "null")
+
+
+def find(name: object) -> Tool:
+    """The tool of this name. Raises UnknownTool, with the nearest name."""
+    tool = _BY_NAME.get(name) if isinstance(name, str) else None
+    if tool is None:
+        told = _("There is no tool %(name)s.") % {"name": str(name)[:80]}
+        close = get_close_matches(str(name)[:80], _BY_NAME, n=1)
+        if close:
+            told += " " + _("Did you mean %(name)s?") % {"name": close[0]}
+        raise UnknownTool(told, "tool")
+    return tool
+
+
+def callable_by(principal: Principal) -> list[Tool]:
+    """The tools that the principal may call, in their fixed order."""
+    return [tool for tool in TOOLS if not _forbidden(tool, principal)]
+
+
+def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answer:
+    """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored."""
+    forbidden = _forbidden(tool, principal)
+    if forbidden:
+        raise forbidden
+    arguments = _tidied(tool.frame.decoded(arguments))
+    references = arguments.get("referenzfelder", {}) if isinstance(arguments, dict) else {}
+    if _asks_for_help(arguments):
+        return _answered(tool, [definition(tool)], {}, references if isinstance(references, dict) else {})
+    faults = tool.frame.faults(_around_entries(tool, arguments)) or _oversized(references)
+    if faults:
+        raise faulty_together(faults)
+    inhalt = arguments["inhalt"]
+    origin = _origin(tool, inhalt, principal, tuer, references)
+    if tool.shape is Shape.QUERY:
+        reply = _asked(tool, inhalt, origin)
+    else:
+        entries = [inhalt] if tool.shape is Shape.SINGLE else inhalt[tool.shape.value]
+        reply = _one_by_one(tool, entries, origin)
+    return _answered(tool, [_row(tool, place, row) for place, row in enumerate(reply.rows)], reply.top, references)
+
+
+def refusal(name: str | None, fault: BrainError, references: object = None) -> Answer:
+    """The answer to a call that was not executed."""
+    return {
+        "tool": name,
+        "erfolg": False,
+        "anzahl": {"gesamt": 0, "erfolgreich": 0, "fehlgeschlagen": 0},
+        "daten": [],
+        "fehler": told(fault),
+        "referenzfelder": references if isinstance(references, dict) else {},
+    }
+
+
+def told(fault: BrainError) -> dict[str, Any]:
+    """The fault as the wire tells it: the first one, and all of them under `details` when there are more."""
+    faults = [{"code": f.code, "feld": f.feld, "meldung": str(f.meldung)} for f in fault.faults[:MOST_FAULTS]]
+    return faults[0] | ({"details": faults} if len(faults) > 1 else {})
+
+
+def definition(tool: Tool) -> dict[str, Any]:
+    """What `help: 1` tells about a tool."""
+    in_force = asdict(limits())
+    return {
+        "name": tool.name,
+        "titel": tool.titel,
+        "beschreibung": tool.beschreibung,
+        "parameter": list(_parameters(tool.input_schema, "")),
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "grenzen": {name: in_force[name] for name in (*tool.grenzen, "kennung", "referenzfelder", "body", "nesting")},
+        "spalten": dict(tool.spalten),
+        "beispiel": tool.beispiel,
+    }
+
+
+def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
+    if not principal.may_call(tool.name):
+        return NotAllowed(_("This key may not call the tool %(name)s.") % {"name": tool.name}, "tool")
+    if tool.writes and not principal.changes:
+        return NotAllowed(_("This key may only read."), "tool")
+    return None
+
+
+def _tidied(arguments: Any) -> Any:
+    """Without `help` and `referenzfelder` that are sent as nothing; clients often send every parameter."""
+    if not isinstance(arguments, dict):
+        return arguments
+    optional = ("help", "referenzfelder")
+    return {k: v for k, v in arguments.items() if not (k in optional and v in _NOT_GIVEN)}
+
+
+def _around_entries(tool: Tool, arguments: Any) -> Any:
+    """The call without its entries, whose faults are their own; how many there are still shows."""
+    inhalt = arguments.get("inhalt") if isinstance(arguments, dict) else None
+    if tool.shape is Shape.QUERY or not isinstance(inhalt, dict):
+        return arguments
+    if tool.shape is Shape.SINGLE:
+        return arguments | {"inhalt": {name: inhalt[name] for name in ("nutzer", "agent") if name in inhalt}}
+    entries = inhalt.get(tool.shape.value)
+    if not isinstance(entries, list):
+        return arguments
+    return arguments | {"inhalt": inhalt | {tool.shape.value: [None] * len(entries)}}
+
+
+def _asks_for_help(arguments: Any) -> bool:
+    wish = arguments.get("help") if isinstance(arguments, dict) else None
+    return wish == 1 and not isinstance(wish, bool)
+
+
+def _oversized(references: Any) -> list[BrainError]:
+    most = limits().referenzfelder
+    if len(jsonbody.write(references)) <= most:
+        return []
+    return [TooLarge(_("They may take %(limit)d bytes at most.") % {"limit": most}, "referenzfelder")]
+
+
+def _origin(tool: Tool, inhalt: Mapping[str, Any], principal: Principal, tuer: str, references: Any) -> Origin:
+    caller: dict[str, str] = {}
+    faults: list[BrainError] = []
+    for name in ("nutzer", "agent"):
+        try:
+            caller[name] = values.identifier(inhalt[name], f"inhalt.{name}")
+        except BrainError as fault:
+            faults.append(fault)
+    grund = inhalt.get("grund")
+    if isinstance(grund, str):
+        try:
+            values.limited_text(grund, "inhalt.grund", limits().grund)
+        except BrainError as fault:
+            faults.append(fault)
+    if faults:
+        raise faulty_together(faults)
+    outside = principal.out_of_reach(**caller)
+    if outside:
+        raise NotAllowed(_("This key may not speak for this %(name)s.") % {"name": outside}, f"inhalt.{outside}")
+    return Origin(
+        principal=principal,
+        tuer=tuer,
+        tool=tool.name,
+        grund=grund if isinstance(grund, str) else "",
+        referenzfelder=references,
+        **caller,
+    )
+
+
+def _asked(tool: Tool, inhalt: Mapping[str, Any], origin: Origin) -> Reply:
+    """The reply to a question; what is wrong with it is the call's fault."""
+    try:
+        return tool.handler(Call([tool.read(inhalt)], origin))
+    except BrainError as fault:
+        raise faulty_together([type(each)(each.meldung, f"inhalt.{each.feld}") for each in fault.faults]) from fault
+
+
+def _one_by_one(tool: Tool, entries: Sequence[Any], origin: Origin) -> Reply:
+    """The reply to entries that are judged one by one: those with a fault never reach the handler."""
+    read = [_read_entry(tool, entry) for entry in entries]
+    good = [entry for entry in read if not isinstance(entry, BrainError)]
+    reply = tool.handler(Call(good, origin)) if good else Reply([])
+    done = iter(reply.rows)
+    rows = [entry if isinstance(entry, BrainError) else next(done) for entry in read]
+    return Reply([_named(row, entry) for row, entry in zip(rows, entries, strict=True)], reply.top)
+
+
+def _read_entry(tool: Tool, entry: Any) -> Any:
+    """The entry in canonical form, or the fault that carries all of its faults."""
+    entry = tool.entry.decoded(entry)
+    faults = tool.entry.faults(entry)
+    if faults:
+        if not isinstance(entry, dict):
+            return faulty_together(faults)
+        bad = {(fault.feld or "").split(".")[0].split("[")[0] for fault in faults}
+        entry = {name: value for name, value in entry.items() if name not in bad}
+    try:
+        read = tool.read(entry)
+    except BrainError as fault:
+        faults.extend(fault.faults)
+    return faulty_together(faults) if faults else read
+
+
+def _named(row: Row | BrainError, entry: Any) -> Row | BrainError:
+    """A failed row of an entry that names a memory tells its ID, so that nobody has to count."""
+    kennung = entry.get("ID") if isinstance(entry, dict) else entry
+    return {"ID": kennung, "fehler": row} if isinstance(row, BrainError) and isinstance(kennung, str) else row
+
+
+def _row(tool: Tool, place: int, row: Row | BrainError) -> Row:
+    fields = {"fehler": row} if isinstance(row, BrainError) else row
+    fault = fields.get("fehler")
+    outcome = {"index": place, "typ": tool.typ, "erfolg": fault is None} | fields
+    return outcome | {"fehler": told(fault)} if fault else outcome
+
+
+def _answered(tool: Tool, rows: list[Row], top: Mapping[str, Any], references: Mapping[str, Any]) -> Answer:
+    failed = sum("fehler" in row for row in rows)
+    return {
+        "tool": tool.name,
+        "erfolg": failed == 0,
+        "anzahl": {"gesamt": len(rows), "erfolgreich": len(rows) - failed, "fehlgeschlagen": failed},
+        "daten": rows,
+        "fehler": None,
+        "referenzfelder": references,
+        **top,
+    }
+
+
+def _parameters(schema: Mapping[str, Any], path: str) -> Any:
+    """The rows of `parameter`: every field by its path, such as inhalt.memories[].tags."""
+    for name, field in schema.get("properties", {}).items():
+        types = field["type"]
+        yield {
+            "name": f"{path}{name}",
+            "typ": types if isinstance(types, str) else " | ".join(types),
+            "pflicht": name in schema.get("required", ()),
+            "beschreibung": field.get("description", ""),
+        }
+        yield from _parameters(field, f"{path}{name}.")
+        yield from _parameters(field.get("items", {}), f"{path}{name}[].")

@@ -1,0 +1,118 @@
+"""Faults become answers here: the status of each, and JSON for machines wherever it arises."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views import defaults
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api import envelope, jsonbody
+from api.authentication import AccessKeyAuthentication
+from api.wire import BodyTooLarge
+from memories.errors import (
+    BrainError,
+    InternalFault,
+    Invalid,
+    NoSuchAddress,
+    NotAllowed,
+    NotJson,
+    NotSignedIn,
+    TooMany,
+    Unavailable,
+    UnknownTool,
+)
+
+log = logging.getLogger(__name__)
+
+JSON_PATHS = ("/api/", "/mcp", "/healthz", "/readyz", "/.well-known/")
+_RETRY_AFTER = "5"  # seconds
+
+_STATUS: tuple[tuple[type[BrainError], int], ...] = (
+    (NotSignedIn, 401),
+    (NotAllowed, 403),
+    (UnknownTool, 404),
+    (NoSuchAddress, 404),
+    (BodyTooLarge, 413),
+    (TooMany, 429),
+    (InternalFault, 500),
+    (Unavailable, 503),
+)
+
+
+def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """The answer to whatever a view raises; None leaves a bug to Django, which logs it and calls `server_error`."""
+    del context
+    fault = _as_fault(error)
+    if fault is None:
+        return None
+    response = answer_fault(fault, None)
+    if isinstance(error, exceptions.MethodNotAllowed):
+        response.status_code = error.status_code
+    return response
+
+
+def _as_fault(error: Exception) -> BrainError | None:
+    match error:
+        case BrainError():
+            return error
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            return NotSignedIn(_("Send the access key as: Authorization: Bearer <key>."))
+        case exceptions.MethodNotAllowed():
+            return NoSuchAddress(_("This address does not take this method."))
+        case exceptions.UnsupportedMediaType():
+            return NotJson(_("The body must be JSON: send Content-Type: application/json."))
+        case OperationalError() | InterfaceError():
+            log.error("The database is not available: %s", type(error).__name__)
+            return Unavailable(_("The database cannot be reached at the moment; try again a little later."))
+        case _:
+            return None
+
+
+def answer_fault(fault: BrainError, name: str | None, references: object = None) -> Response:
+    """The answer to a call that was not executed."""
+    status = next((status for kind, status in _STATUS if isinstance(fault, kind)), 400)
+    response = Response(envelope.refusal(name, fault, references), status=status)
+    if isinstance(fault, NotSignedIn):
+        response["WWW-Authenticate"] = AccessKeyAuthentication().authenticate_header(cast("Request", None))
+    if isinstance(fault, Unavailable):
+        response["Retry-After"] = _RETRY_AFTER
+    return response
+
+
+def _plain(fault: BrainError, status: int) -> HttpResponse:
+    body = jsonbody.write(envelope.refusal(None, fault))
+    return HttpResponse(body, status=status, content_type="application/json")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400 outside the views, such as for a host that is not ours."""
+    if request.path_info.startswith(JSON_PATHS):
+        return _plain(Invalid(_("The request cannot be understood.")), 400)
+    return defaults.bad_request(request, exception)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 outside the views."""
+    if request.path_info.startswith(JSON_PATHS):
+        return _plain(NotAllowed(_("This is not allowed.")), 403)
+    return defaults.permission_denied(request, exception)
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404 for machines as JSON, for people as a page."""
+    if request.path_info.startswith(JSON_PATHS):
+        return _plain(NoSuchAddress(_("There is nothing at this address.")), 404)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500: a bug; the log has the traceback, the caller learns nothing of it."""
+    if request.path_info.startswith(JSON_PATHS):
+        return _plain(InternalFault(_("Something went wrong inside; the server's log has the details.")), 500)
+    return defaults.server_error(request)

@@ -1,0 +1,231 @@
+"""The pieces that the tools' JSON Schemas are made of. The given schemas are served to the letter; tests compare."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Schema = dict[str, Any]
+
+HASH_TEXT = (
+    "Optionaler Profil-Hash. Nur den tatsaechlichen Datenbank-Spaltennamen uebergeben. "
+    "null entfernt den Wert; Weglassen belaesst ihn beim Update unveraendert."
+)
+
+
+def text(description: str | None = None) -> Schema:
+    """A text."""
+    return {"type": "string"} | _described(description)
+
+
+def optional_text(description: str) -> Schema:
+    """A text, or null, which removes it."""
+    return {"type": ["string", "null"], "description": description}
+
+
+def identifier(description: str | None = None) -> Schema:
+    """A text or a whole number that names somebody or something."""
+    return {"type": ["string", "integer"]} | _described(description)
+
+
+def whole_number(description: str, *, least: int, most: int | None = None) -> Schema:
+    """A whole number within bounds."""
+    return {"type": "integer", "minimum": least, "description": description} | ({"maximum": most} if most else {})
+
+
+def switch(description: str) -> Schema:
+    """1 for yes; anything else, or nothing, for no."""
+    return {"type": "integer", "description": description}
+
+
+def choice(values: Sequence[str], description: str) -> Schema:
+    """One of these words."""
+    return {"type": "string", "enum": list(values), "description": description}
+
+
+def names(description: str | None = None, *, most: int = 100) -> Schema:
+    """A list of texts."""
+    return {"type": "array", "items": {"type": "string"}, "maxItems": most} | _described(description)
+
+
+def embedding() -> Schema:
+    """A vector, or null, which removes it."""
+    return {
+        "type": ["array", "null"],
+        "items": {"type": "number"},
+        "minItems": 1,
+        "description": "Optionaler Embedding-Vektor als Zahlenliste; wird binaer gespeichert. "
+        "null entfernt den Wert, Weglassen belaesst ihn beim Update unveraendert.",
+    }
+
+
+def embedding_fields() -> dict[str, Schema]:
+    """The vector and its profile hash, under its real name and the one of older callers."""
+    return {
+        "embedding": embedding(),
+        "ebedding_profil_haash": optional_text(HASH_TEXT),
+        "embedding_profil_hash": optional_text(HASH_TEXT),
+    }
+
+
+def note_fields() -> dict[str, Schema]:
+    """What an insert of a long-term or short-term memory names."""
+    return {
+        "kurzbeschreibung": text(),
+        "memory": text(),
+        "tags": names(),
+        "scope": identifier(),
+        "scope_vk": identifier(),
+        "agent": identifier(),
+        "nutzer": identifier(),
+        **embedding_fields(),
+    }
+
+
+def memories(properties: Mapping[str, Schema], required: Sequence[str]) -> dict[str, Schema]:
+    """`memories`, the list of 1 to 100 entries."""
+    entry = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return {
+        "memories": {
+            "items": entry,
+            "minItems": 1,
+            "maxItems": 100,
+            "type": "array",
+            "description": "Zu verarbeitende Erinnerungen",
+        }
+    }
+
+
+def ids(description: str) -> dict[str, Schema]:
+    """`IDs`, the list of 1 to 100 IDs."""
+    items = {"type": "string"}
+    return {"IDs": {"type": "array", "items": items, "minItems": 1, "maxItems": 100, "description": description}}
+
+
+def call(inhalt: Mapping[str, Schema], required: Sequence[str] = ()) -> Schema:
+    """The arguments of a tool: `inhalt` with who is calling, `help`, `referenzfelder`."""
+    caller = {
+        name: identifier(f"Identifikation des aufrufenden {name}. Pflichtfeld unter inhalt.")
+        for name in ("nutzer", "agent")
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "help": switch("1 = Aktionsdefinitionen anzeigen"),
+            "referenzfelder": {"type": "object", "description": "Referenzfelder als Objekt"},
+            "inhalt": {
+                "type": "object",
+                "properties": {**inhalt, **caller},
+                "required": [*required, "nutzer", "agent"],
+            },
+        },
+        "required": ["inhalt"],
+    }
+
+
+def _described(description: str | None) -> Schema:
+    return {"description": description} if description else {}
+
+
+FAULT: Schema = {
+    "type": "object",
+    "properties": {
+        "code": text("Fester Fehlercode"),
+        "feld": {"type": ["string", "null"], "description": "Pfad zum Feld, etwa tags[3]"},
+        "meldung": text("Was falsch ist und was richtig wäre"),
+        "details": {
+            "type": "array",
+            "description": "Alle Fehler des Eintrags, wenn es mehrere sind (höchstens 20)",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "code": text(),
+                    "feld": {"type": ["string", "null"]},
+                    "meldung": text(),
+                },
+                "required": ["code", "feld", "meldung"],
+            },
+        },
+    },
+    "required": ["code", "feld", "meldung"],
+}
+
+
+def answer(row: Mapping[str, Schema], top: Mapping[str, Schema] | None = None) -> Schema:
+    """The envelope that a tool answers with; `row` are the fields of a successful row of `daten`."""
+    count = {"type": "integer", "minimum": 0}
+    return {
+        "type": "object",
+        "properties": {
+            "tool": {"type": ["string", "null"], "description": "Name des aufgerufenen Werkzeugs"},
+            "erfolg": {"type": "boolean", "description": "true nur, wenn jeder Eintrag gelang"},
+            "anzahl": {
+                "type": "object",
+                "properties": {"gesamt": count, "erfolgreich": count, "fehlgeschlagen": count},
+                "required": ["gesamt", "erfolgreich", "fehlgeschlagen"],
+            },
+            "daten": {
+                "type": "array",
+                "description": "Eine Zeile je Eintrag, in der gesendeten Reihenfolge; bei help: 1 die Definition",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "index": {"type": "integer", "description": "Platz des Eintrags im Aufruf, ab 0"},
+                        "typ": text("longterm, shortterm, brain oder tag"),
+                        "erfolg": {"type": "boolean"},
+                        "fehler": FAULT,
+                        **row,
+                    },
+                },
+            },
+            "fehler": {"type": ["object", "null"], **{key: FAULT[key] for key in ("properties", "required")}},
+            "referenzfelder": {"type": "object", "description": "Unverändert aus dem Aufruf"},
+            **(top or {}),
+        },
+        "required": ["tool", "erfolg", "anzahl", "daten", "fehler", "referenzfelder"],
+    }
+
+
+REFUSAL = answer({}) | {"description": "Ein Aufruf, der nicht ausgeführt wurde"}
+
+
+def changed_row() -> dict[str, Schema]:
+    """What a row tells after a memory was stored or changed."""
+    return {
+        "ID": text("ID der Erinnerung, etwa longterm_41"),
+        "unveraendert": {
+            "type": "boolean",
+            "description": "true, wenn nichts zu ändern war; es gibt keine neue Version",
+        },
+    }
+
+
+def select_row(own: Mapping[str, Schema]) -> dict[str, Schema]:
+    """What a row of select tells."""
+    return {
+        "ID": text("ID der Erinnerung, etwa longterm_41"),
+        **own,
+        "nutzer": text("Eigentümer"),
+        "agent": text("Agent, dem die Erinnerung gehört"),
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "version": {"type": "integer", "minimum": 1},
+        "erstellt_am": text("ISO 8601 mit Zeitzone"),
+        "aktualisiert_am": text("ISO 8601 mit Zeitzone"),
+        "hat_embedding": {"type": "boolean"},
+        "embedding_profil_hash": {"type": ["string", "null"]},
+        "embedding_veraltet": {
+            "type": "boolean",
+            "description": "true, wenn sich der Text seit dem Embedding geändert hat",
+        },
+        "embedding": {
+            "type": ["array", "null"],
+            "items": {"type": "number"},
+            "description": "Der Vektor, nur mit mit_embedding: 1",
+        },
+    }
+
+
+WEITER: Schema = {"type": ["string", "null"], "description": "Cursor der nächsten Seite, null am Ende"}

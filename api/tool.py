@@ -1,0 +1,98 @@
+"""What a tool is: one value that names, describes and does it. REST, `help: 1` and OpenAPI are derived from it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from api.checking import Checker
+from api.schemas import Schema
+from memories.errors import BrainError
+from memories.principal import Origin
+
+Row = dict[str, Any]
+
+
+class Shape(Enum):
+    """Where a tool's entries stand, which decides whose fault a fault is."""
+
+    MEMORIES = "memories"  # entries in inhalt.memories; each one's fault is its own
+    IDS = "IDs"  # IDs in inhalt.IDs; each one's fault is its own
+    SINGLE = "inhalt"  # inhalt itself is the one entry; its fault is the entry's
+    QUERY = "query"  # inhalt is a question; its fault is the call's
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that may be executed: its entries without a fault so far, in canonical form, and who calls how."""
+
+    entries: Sequence[Any]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of each entry, in order: a row's own fields, or its fault. `top` stands beside `daten`."""
+
+    rows: Sequence[Row | BrainError]
+    top: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool.
+
+    `read` brings an entry (of a QUERY, the whole of `inhalt`) into the form that `handler` works with; it gets what the
+    schema found no fault with and raises a fault that carries all faults. `grenzen` names the limits that a call can
+    meet, `spalten` the columns behind field names that are not the column's.
+    """
+
+    name: str
+    titel: str
+    beschreibung: str
+    shape: Shape
+    input_schema: Schema
+    output_schema: Schema
+    read: Callable[[Any], Any]
+    handler: Callable[[Call], Reply]
+    writes: bool
+    typ: str | None = None
+    grenzen: tuple[str, ...] = ()
+    spalten: Mapping[str, str] = field(default_factory=dict)
+    beispiel: Mapping[str, Any] | None = None
+    destructive: bool = False
+
+    @cached_property
+    def frame(self) -> Checker:
+        """Checks the call around the entries."""
+        inhalt = self.input_schema["properties"]["inhalt"]
+        properties = dict(inhalt["properties"])
+        if self.shape in {Shape.MEMORIES, Shape.IDS}:
+            properties[self.shape.value] = {k: v for k, v in properties[self.shape.value].items() if k != "items"}
+        if self.shape is Shape.SINGLE:
+            properties = {name: properties[name] for name in ("nutzer", "agent")}
+        frame = {
+            **self.input_schema,
+            "properties": {
+                **self.input_schema["properties"],
+                "help": {},
+                "inhalt": {
+                    **inhalt,
+                    "properties": properties,
+                    "required": [name for name in inhalt["required"] if name in properties],
+                    # Unknown names are a fault; in a SINGLE call that is for the entry to tell.
+                    "additionalProperties": self.shape is Shape.SINGLE,
+                },
+            },
+            "additionalProperties": False,
+        }
+        return Checker(frame)
+
+    @cached_property
+    def entry(self) -> Checker:
+        """Checks one entry."""
+        inhalt = self.input_schema["properties"]["inhalt"]
+        if self.shape is Shape.SINGLE:
+            return Checker({**inhalt, "additionalProperties": False})
+        return Checker(inhalt["properties"][self.shape.value]["items"])

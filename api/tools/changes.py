@@ -1,0 +1,80 @@
+"""What the tools of all kinds have in common when they store, change and delete: how an outcome becomes a row."""
+
+from collections.abc import Callable, Sequence
+
+from api.fields import memory_id
+from api.schemas import answer, call, changed_row, ids, text
+from api.tool import Call, Reply, Row, Shape, Tool
+from memories import services
+from memories.errors import BrainError
+from memories.kinds import Kind
+from memories.services import Change, Outcome
+
+GRUND = text("Warum; steht danach in der Historie")
+
+
+def row(outcome: Outcome) -> Row | BrainError:
+    """The row of an outcome: the ID, and what else there is to tell."""
+    if isinstance(outcome, BrainError):
+        return outcome
+    told: Row = {"ID": outcome.kennung}
+    if not outcome.changed:
+        told["unveraendert"] = True
+    if outcome.verweis:
+        told["verweis"] = outcome.verweis
+    return told
+
+
+def rows(outcomes: Sequence[Outcome]) -> Reply:
+    """The reply that tells these outcomes."""
+    return Reply([row(outcome) for outcome in outcomes])
+
+
+def inserting(kind: Kind) -> Callable[[Call], Reply]:
+    """The handler that stores new memories of this kind."""
+    return lambda call: rows(services.insert(kind, call.entries, call.origin))
+
+
+def updating(kind: Kind) -> Callable[[Call], Reply]:
+    """The handler that changes memories of this kind; entries are columns and the memory's `key`."""
+
+    def handler(call: Call) -> Reply:
+        changes = [
+            Change(entry["key"], {name: value for name, value in entry.items() if name != "key"})
+            for entry in call.entries
+        ]
+        return rows(services.update(kind, changes, call.origin))
+
+    return handler
+
+
+def deleting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
+    """The tool that deletes memories of this kind."""
+    key = memory_id(kind)
+    return Tool(
+        name=name,
+        titel=titel,
+        beschreibung=f"Löscht {was} anhand ihrer IDs, bis zu 100 je Aufruf, Eintrag für Eintrag. Der letzte Stand "
+        "bleibt in der Historie und kann mit restore_brain_memory zurückgeholt werden.",
+        shape=Shape.IDS,
+        input_schema=call(ids("IDs der zu löschenden Erinnerungen") | {"grund": GRUND}, ["IDs"]),
+        output_schema=answer(changed_row()),
+        read=lambda entry: key.read(entry, "ID"),
+        handler=lambda call: rows(services.delete(kind, call.entries, call.origin)),
+        writes=True,
+        destructive=True,
+        typ=kind.typ,
+        grenzen=("grund",),
+        beispiel={
+            "tool": name,
+            "arguments": {
+                "inhalt": {"IDs": [f"{kind.typ}_41"], "grund": "überholt", "nutzer": "anna", "agent": "planer"},
+                "referenzfelder": {"ticket": "T-17"},
+            },
+        },
+    )
+
+
+def help_example(name: str) -> dict[str, object]:
+    """The example of the given tools: a call for help."""
+    return {"tool": name, "arguments": {"inhalt": {}, "help": 1, "referenzfelder": {}}}

@@ -1,0 +1,135 @@
+"""Reading memories of one kind, by ID or by filter: the select tools of all kinds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from api.fields import OWN_FIELDS, Field, identifier, shown_memory, start_of_day, translated
+from api.schemas import WEITER, Schema, answer, call, choice, ids, names, select_row, switch, text, whole_number
+from api.schemas import identifier as identifier_schema
+from api.tool import Reply, Row, Shape, Tool
+from memories import reading, values
+from memories.errors import BrainError, Invalid, NotFound
+from memories.kinds import BRAIN, Kind, parse_id
+from memories.principal import Principal
+from memories.reading import Filter
+
+LIMIT = 20
+MOST = 100
+
+_TIMES = ("aktualisiert_am", "erstellt_am")
+_FILTERS = (
+    identifier("scope"),
+    identifier("scope_vk", may_be_empty=True),
+    Field("agent_filter", "agent", values.identifier),
+    Field("nutzer_filter", "nutzer", values.identifier),
+    Field("tags", "tags", lambda value, feld: tuple(values.tag_names(value, feld))),
+    Field("tags_eines", "tags_eines", lambda value, feld: tuple(values.tag_names(value, feld))),
+    Field("von", "von", start_of_day),
+    Field("bis", "bis", values.moment),
+    Field("zeitfeld", "zeitfeld", lambda value, _feld: value),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A select: IDs, or a filter with order and place."""
+
+    ids: tuple[str, ...] | None
+    only: Filter
+    sortierung: str
+    limit: int
+    weiter: str | None
+    with_embedding: bool
+
+
+def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
+    """The tool that reads memories of this kind."""
+    return Tool(
+        name=name,
+        titel=titel,
+        beschreibung=f"Liest {was}: entweder anhand ihrer IDs oder als Liste nach Filtern, seitenweise. weiter aus der "
+        "Antwort holt die nächste Seite; dabei fehlt nichts und nichts kommt doppelt, auch wenn andere schreiben. "
+        "agent_filter und nutzer_filter meinen den Eigentümer; nutzer und agent sagen, wer aufruft.",
+        shape=Shape.QUERY,
+        input_schema=call(_query_schema(kind)),
+        output_schema=answer(select_row(_own_schema(kind)), {"weiter": WEITER}),
+        read=lambda inhalt: _query(inhalt),
+        handler=lambda call: _select(kind, call.entries[0], call.origin.principal),
+        writes=False,
+        typ=kind.typ,
+        beispiel={
+            "tool": name,
+            "arguments": {
+                "inhalt": {"tags": ["Frist"], "limit": 10, "nutzer": "anna", "agent": "planer"},
+            },
+        },
+    )
+
+
+def _query_schema(kind: Kind) -> dict[str, Schema]:
+    orders = ["neueste", "aelteste", *(["relevanz"] if kind is BRAIN else [])]
+    scope, record = ("scope_typ", "scope_ID") if kind is BRAIN else ("scope", "scope_vk")
+    return {
+        **ids("IDs der gesuchten Erinnerungen; ohne Filter zu verwenden"),
+        "scope": identifier_schema(f"Nur dieser Scope ({scope})"),
+        "scope_vk": identifier_schema(f"Nur dieser Datensatz des Scopes ({record})"),
+        "agent_filter": identifier_schema("Nur Erinnerungen dieses Agenten"),
+        "nutzer_filter": identifier_schema("Nur Erinnerungen dieses Eigentümers"),
+        "tags": names("Nur Erinnerungen, die alle diese Tags tragen"),
+        "tags_eines": names("Nur Erinnerungen, die mindestens eines dieser Tags tragen"),
+        "von": text("Ab diesem Zeitpunkt (ISO 8601 oder TT.MM.JJJJ), einschließlich"),
+        "bis": text("Bis zu diesem Zeitpunkt, einschließlich; ein Datum meint das Ende des Tages"),
+        "zeitfeld": choice(_TIMES, "Worauf sich von und bis beziehen; Standard: aktualisiert_am"),
+        "sortierung": choice(orders, "Reihenfolge nach Anlage, Standard: neueste"),
+        "limit": whole_number(f"Anzahl der Zeilen, Standard: {LIMIT}", least=1, most=MOST),
+        "weiter": text("Cursor aus der letzten Antwort"),
+        "mit_embedding": switch("1 = den Vektor mitliefern"),
+    }
+
+
+def _own_schema(kind: Kind) -> dict[str, Schema]:
+    optional = {"gueltig_bis": {"type": ["string", "null"], "description": "ISO 8601 mit Zeitzone"}}
+    return {name: optional.get(name) or text() for name in OWN_FIELDS[kind.typ]}
+
+
+def _query(inhalt: Mapping[str, Any]) -> Query:
+    given = {name for name in inhalt if name not in {"nutzer", "agent", "mit_embedding"}}
+    if "IDs" in given and len(given) > 1:
+        raise Invalid(_("Give either IDs or filters, not both."), "IDs")
+    return Query(
+        ids=tuple(inhalt["IDs"]) if "IDs" in inhalt else None,
+        only=Filter(**translated(inhalt, _FILTERS)),
+        sortierung=inhalt.get("sortierung", "neueste"),
+        limit=int(inhalt.get("limit", LIMIT)),
+        weiter=inhalt.get("weiter") or None,
+        with_embedding=inhalt.get("mit_embedding") == 1,
+    )
+
+
+def _select(kind: Kind, query: Query, principal: Principal) -> Reply:
+    if query.ids is not None:
+        return Reply(_by_ids(kind, query, query.ids, principal), {"weiter": None})
+    page = reading.listed(kind, query.only, query.sortierung, query.limit, query.weiter, principal)
+    rows = [shown_memory(memory, kind, with_embedding=query.with_embedding) for memory in page.rows]
+    return Reply(rows, {"weiter": page.weiter})
+
+
+def _by_ids(kind: Kind, query: Query, ids: tuple[str, ...], principal: Principal) -> list[Row | BrainError]:
+    keys: list[int | BrainError] = []
+    for kennung in ids:
+        try:
+            keys.append(parse_id(kennung, "ID", only=kind)[1])
+        except BrainError as fault:
+            keys.append(fault)
+    found = reading.by_keys(kind, [key for key in keys if isinstance(key, int)], principal)
+    rows: list[Row | BrainError] = []
+    for kennung, key in zip(ids, keys, strict=True):
+        if isinstance(key, int) and key in found:
+            rows.append(shown_memory(found[key], kind, with_embedding=query.with_embedding))
+        else:
+            fault = key if isinstance(key, BrainError) else NotFound(_("There is no memory of this ID."), "ID")
+            rows.append({"ID": kennung, "fehler": fault})
+    return rows

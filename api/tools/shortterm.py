@@ -1,0 +1,160 @@
+"""The tools for short-term memories, and the one that promotes them to long-term ones."""
+
+from api.fields import Field, end_of_validity, memory_id, translated
+from api.schemas import (
+    answer,
+    call,
+    changed_row,
+    embedding_fields,
+    ids,
+    memories,
+    names,
+    note_fields,
+    optional_text,
+    text,
+)
+from api.tool import Call, Reply, Shape, Tool
+from api.tools import longterm
+from api.tools.changes import GRUND, deleting, inserting, rows, updating
+from api.tools.selects import selecting
+from memories import services
+from memories.kinds import LONGTERM, SHORTTERM
+
+_EXPIRY = Field("gueltig_bis", "gueltig_bis", end_of_validity)
+_EXPIRY_SCHEMA = optional_text(
+    "Gültig bis: ISO-8601-Datum oder -Zeitpunkt oder TT.MM.JJJJ; ein Datum meint das Ende des Tages. "
+    "Ohne Angabe oder mit null gilt die Voreinstellung (7 Tage, wenn nichts anderes eingestellt ist)."
+)
+_KEY = memory_id(SHORTTERM)
+_ENTRY = {
+    "kurzbeschreibung": "Rückruf Brightwell",
+    "memory": "Brightwell ruft am Freitag wegen der Lieferung zurück.",
+    "tags": ["Rückruf", "Lieferant"],
+    "scope": "modul",
+    "scope_vk": "12",
+    "agent": "planer",
+    "nutzer": "anna",
+}
+
+
+def _changes(entry: dict[str, object]) -> dict[str, object]:
+    """The columns of an update; a blank `gueltig_bis` counts as not given, null asks for the default again."""
+    if entry.get("gueltig_bis") == "":
+        entry = {name: value for name, value in entry.items() if name != "gueltig_bis"}
+    return translated(entry, (_KEY, *longterm.CHANGED, _EXPIRY))
+
+
+INSERT = Tool(
+    name="insert_brain_shortterm_memory",
+    titel="Kurzzeit-Erinnerungen anlegen",
+    beschreibung="Legt 1 bis 100 Kurzzeit-Erinnerungen an, Eintrag für Eintrag. Nach gueltig_bis werden sie von keiner "
+    "Suche mehr gefunden und später gelöscht; wichtige macht promote_brain_shortterm_memory zu "
+    "Langzeit-Erinnerungen.",
+    shape=Shape.MEMORIES,
+    input_schema=call(memories({**note_fields(), "gueltig_bis": _EXPIRY_SCHEMA}, longterm.REQUIRED), ["memories"]),
+    output_schema=answer(changed_row()),
+    read=lambda entry: translated(entry, (*longterm.STORED, _EXPIRY)),
+    handler=inserting(SHORTTERM),
+    writes=True,
+    typ=SHORTTERM.typ,
+    grenzen=longterm.LIMITS,
+    spalten=longterm.COLUMNS,
+    beispiel={
+        "tool": "insert_brain_shortterm_memory",
+        "arguments": {
+            "inhalt": {
+                "memories": [{**_ENTRY, "gueltig_bis": "2026-12-31"}],
+                "nutzer": "anna",
+                "agent": "planer",
+            },
+            "referenzfelder": {"ticket": "T-17"},
+        },
+    },
+)
+
+UPDATE = Tool(
+    name="update_brain_shortterm_memory",
+    titel="Kurzzeit-Erinnerungen ändern",
+    beschreibung="Ändert 1 bis 100 Kurzzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags werden "
+    "ganz ersetzt; gueltig_bis bleibt ohne Angabe, null setzt die Voreinstellung neu. Der Stand davor bleibt in der "
+    "Historie.",
+    shape=Shape.MEMORIES,
+    input_schema=call(
+        memories(
+            {
+                "ID": {"type": "string", "pattern": "^shortterm_[1-9][0-9]*$"},
+                "kurzbeschreibung": text(),
+                "memory": text(),
+                "tags": names(),
+                **embedding_fields(),
+                "gueltig_bis": _EXPIRY_SCHEMA,
+            },
+            ["ID", "kurzbeschreibung", "memory", "tags"],
+        ),
+        ["memories"],
+    ),
+    output_schema=answer(changed_row()),
+    read=_changes,
+    handler=updating(SHORTTERM),
+    writes=True,
+    destructive=True,
+    typ=SHORTTERM.typ,
+    grenzen=longterm.LIMITS,
+    spalten=longterm.COLUMNS,
+    beispiel={
+        "tool": "update_brain_shortterm_memory",
+        "arguments": {
+            "inhalt": {
+                "memories": [
+                    {
+                        "ID": "shortterm_3",
+                        "kurzbeschreibung": "Rückruf Brightwell",
+                        "memory": "Brightwell ruft erst am Montag zurück.",
+                        "tags": ["Rückruf"],
+                    }
+                ],
+                "nutzer": "anna",
+                "agent": "planer",
+            },
+        },
+    },
+)
+
+SELECT = selecting(
+    SHORTTERM,
+    name="select_brain_shortterm_memory",
+    titel="Kurzzeit-Erinnerungen lesen",
+    was="gültige Kurzzeit-Erinnerungen",
+)
+
+DELETE = deleting(
+    SHORTTERM,
+    name="delete_brain_shortterm_memory",
+    titel="Kurzzeit-Erinnerungen löschen",
+    was="Kurzzeit-Erinnerungen",
+)
+
+
+def _promote(call: Call) -> Reply:
+    return rows(services.promote(call.entries, call.origin))
+
+
+PROMOTE = Tool(
+    name="promote_brain_shortterm_memory",
+    titel="Kurzzeit- zu Langzeit-Erinnerungen befördern",
+    beschreibung="Macht aus 1 bis 100 Kurzzeit-Erinnerungen Langzeit-Erinnerungen. Sie bekommen eine neue ID; Tags, "
+    "Embedding und Herkunft bleiben. verweis nennt die alte ID, die auch in beiden Historien steht.",
+    shape=Shape.IDS,
+    input_schema=call(ids("IDs der Kurzzeit-Erinnerungen") | {"grund": GRUND}, ["IDs"]),
+    output_schema=answer({**changed_row(), "verweis": text("Die alte ID")}),
+    read=lambda entry: _KEY.read(entry, "ID"),
+    handler=_promote,
+    writes=True,
+    destructive=True,
+    typ=LONGTERM.typ,
+    grenzen=("grund",),
+    beispiel={
+        "tool": "promote_brain_shortterm_memory",
+        "arguments": {"inhalt": {"IDs": ["shortterm_3"], "nutzer": "anna", "agent": "planer"}},
+    },
+)

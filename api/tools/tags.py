@@ -1,0 +1,60 @@
+"""The tool for tags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.schemas import WEITER, answer, call, text, whole_number
+from api.tool import Call, Reply, Shape, Tool
+from memories import reading, values
+from memories.limits import limits
+
+_LIMIT = 100
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which tags, and which page of them."""
+
+    praefix: str
+    limit: int
+    weiter: str | None
+
+
+def _query(inhalt: Mapping[str, Any]) -> Query:
+    praefix = values.limited_text(inhalt.get("praefix", ""), "praefix", limits().tag_name)
+    return Query(praefix.lstrip(), int(inhalt.get("limit", _LIMIT)), inhalt.get("weiter") or None)
+
+
+def _select(call: Call) -> Reply:
+    query: Query = call.entries[0]
+    page = reading.tag_counts(query.praefix, query.limit, query.weiter, call.origin.principal)
+    rows = [{"name": tag.name, "anzahl": tag.anzahl} for tag in page.rows]
+    return Reply(rows, {"weiter": page.weiter})
+
+
+SELECT = Tool(
+    name="select_brain_tags",
+    titel="Tags lesen",
+    beschreibung="Listet die Tags, alphabetisch und seitenweise, mit der Anzahl der Erinnerungen, die sie tragen. praefix "
+    "beschränkt auf Tags, die so beginnen; Groß- und Kleinschreibung ist gleich.",
+    shape=Shape.QUERY,
+    input_schema=call(
+        {
+            "praefix": text("Nur Tags, die so beginnen"),
+            "limit": whole_number(f"Anzahl der Zeilen, Standard: {_LIMIT}", least=1, most=_MOST),
+            "weiter": text("Cursor aus der letzten Antwort"),
+        }
+    ),
+    output_schema=answer({"name": text("Tag"), "anzahl": {"type": "integer", "minimum": 1}}, {"weiter": WEITER}),
+    read=_query,
+    handler=_select,
+    writes=False,
+    typ="tag",
+    grenzen=("tag_name",),
+    beispiel={
+        "tool": "select_brain_tags",
+        "arguments": {"inhalt": {"praefix": "Fri", "nutzer": "anna", "agent": "planer"}},
+    },
+)

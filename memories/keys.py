@@ -1,0 +1,40 @@
+"""Making access keys; the limits are checked and brought into canonical form, so that a misspelt one fails here."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from memories import values
+from memories.models import AccessKey, ServiceAccount
+
+
+def make_key(
+    *,
+    name: str,
+    account: str,
+    only: Mapping[str, Sequence[str] | None],
+    may_write: bool,
+    expires_at: datetime | None,
+) -> tuple[AccessKey, str]:
+    """A new key of the service account, made when needed, and the key's text. Of `only`, None means all."""
+    key = AccessKey(name=key_name(name, "name"), may_write=may_write, expires_at=expires_at)
+    for limit, allowed in only.items():
+        setattr(key, limit, canonical_limit(allowed, limit))
+    text = key.issue()
+    with transaction.atomic():
+        key.account, _made = ServiceAccount.objects.get_or_create(name=key_name(account, "account"))
+        key.save()
+    return key, text
+
+
+def key_name(name: str, feld: str) -> str:
+    """A name for a key or an account."""
+    return values.filled_text(name.strip(), feld, AccessKey._meta.get_field("name").max_length)  # noqa: SLF001
+
+
+def canonical_limit(allowed: Sequence[str] | None, feld: str) -> list[str] | None:
+    """The values that a key is limited to, each once; None is all."""
+    if allowed is None:
+        return None
+    return list(dict.fromkeys(values.identifier(value, feld) for value in allowed))

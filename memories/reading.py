@@ -1,0 +1,144 @@
+"""The questions: memories by key and by filter, a memory's history, tags and their counts. Nobody sees more than his."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories.errors import NotFound
+from memories.history import changed_fields
+from memories.kinds import BRAIN, KINDS, Kind
+from memories.models import Memory, Tag, Version
+from memories.paging import Page, after, cursor, place_of
+from memories.principal import Principal
+from memories.values import tag_key
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories: None and empty mean any. `von` and `bis` are moments on `zeitfeld`, both included."""
+
+    scope: str | None = None
+    scope_vk: str | None = None
+    agent: str | None = None
+    nutzer: str | None = None
+    tags: tuple[str, ...] = ()
+    tags_eines: tuple[str, ...] = ()
+    von: datetime | None = None
+    bis: datetime | None = None
+    zeitfeld: str = "aktualisiert_am"
+
+    def apply(self, kind: Kind, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """The rows of this kind that pass."""
+        record = "scope_id" if kind is BRAIN else "scope_vk"
+        wanted = {
+            kind.memories.SCOPE: self.scope,
+            record: self.scope_vk,
+            "agent": self.agent,
+            "nutzer": self.nutzer,
+            f"{self.zeitfeld}__gte": self.von,
+            f"{self.zeitfeld}__lte": self.bis,
+        }
+        rows = rows.filter(**{column: value for column, value in wanted.items() if value is not None})
+        rows = rows.with_all_tags(self.tags)  # type: ignore[attr-defined]
+        return rows.with_any_tag(self.tags_eines) if self.tags_eines else rows  # type: ignore[no-any-return]
+
+
+def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
+    """Those of these memories that are there for the principal, by key."""
+    rows = kind.memories.objects.visible_to(principal).filter(pk__in=list(keys))
+    return {row.pk: row for row in rows}
+
+
+def listed(
+    kind: Kind, only: Filter, sortierung: str, limit: int, weiter: str | None, principal: Principal
+) -> Page[Memory]:
+    """One page of memories. `sortierung` is neueste, aelteste (both by creation) or, for brain memories, relevanz."""
+    query = (kind.typ, only, sortierung)
+    place = place_of(weiter, query) if weiter else None
+    rows = only.apply(kind, kind.memories.objects.visible_to(principal))
+    if sortierung == "relevanz":
+        return _by_relevance(rows, query, limit, place)
+    descending = sortierung == "neueste"
+    if place:
+        rows = rows.filter(after("erstellt_am", place[0], place[1], descending=descending))
+    sign = "-" if descending else ""
+    found = list(rows.order_by(f"{sign}erstellt_am", f"{sign}pk")[: limit + 1])
+    return _page(found, limit, query, lambda last: (last.erstellt_am, last.pk))
+
+
+def _by_relevance(rows: "QuerySet[Any]", query: object, limit: int, place: list[Any] | None) -> Page[Memory]:
+    """By relevance as it was when the first page was read, so that a row whose relevance changes keeps its place."""
+    started = datetime.fromisoformat(place[2]) if place else timezone.now()
+    then = BRAIN.versions.objects.filter(memory_id=OuterRef("pk"), zeitpunkt__lte=started).order_by("-version")
+    rows = rows.filter(erstellt_am__lte=started).annotate(
+        damals=Case(
+            When(aktualisiert_am__lte=started, then=F("relevanz")),
+            default=Subquery(then.values("relevanz")[:1]),
+            output_field=IntegerField(),
+        )
+    )
+    if place:
+        rows = rows.filter(after("damals", place[0], place[1], descending=True))
+    found = list(rows.order_by("-damals", "-pk")[: limit + 1])
+    return _page(found, limit, query, lambda last: (last.damals, last.pk, started))
+
+
+def _page(found: Sequence[Any], limit: int, query: object, place: Any) -> Page[Any]:
+    rows = found[:limit]
+    return Page(rows, cursor(query, place(rows[-1])) if len(found) > limit else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A version, and the names of the fields in which it differs from the one before."""
+
+    version: Version
+    before: Version | None
+    changed: Sequence[str]
+
+
+def history(kind: Kind, key: int, limit: int, weiter: str | None, principal: Principal) -> Page[Step]:
+    """A page of a memory's versions, newest first. NotFound when its newest version is not to be seen."""
+    query = (kind.typ, key, "history")
+    newest = kind.versions.objects.filter(memory_id=key).order_by("-version").values("pk")[:1]
+    versions = kind.versions.objects.visible_to(principal).filter(memory_id=key)
+    if not versions.filter(pk=Subquery(newest)).exists():
+        raise NotFound(_("There is no memory of this ID."), "ID")
+    if weiter:
+        versions = versions.filter(version__lt=place_of(weiter, query)[0])
+    found = list(versions.order_by("-version")[: limit + 1])
+    return _page(
+        [_step(kind, later, earlier) for later, earlier in zip(found, [*found[1:], None], strict=True)],
+        limit,
+        query,
+        lambda last: (last.version.version,),
+    )
+
+
+def _step(kind: Kind, later: Version, earlier: Version | None) -> Step:
+    """The step from one version to the next; versions in between that may not be seen leave no trace."""
+    before = earlier if earlier and earlier.version == later.version - 1 else None
+    return Step(later, before, changed_fields(kind, before, later) if before else ())
+
+
+def tag_counts(praefix: str, limit: int, weiter: str | None, principal: Principal) -> Page[Tag]:
+    """A page of tags with `anzahl`, how many memories in sight carry them, by name; tags of none are left out."""
+    query = ("tags", tag_key(praefix))
+    tags = Tag.objects.filter(schluessel__startswith=tag_key(praefix))
+    if weiter:
+        tags = tags.filter(schluessel__gt=place_of(weiter, query)[0])
+    total: Any = sum((_carried(kind, principal) for kind in KINDS[1:]), _carried(KINDS[0], principal))
+    found = list(tags.annotate(anzahl=total).filter(anzahl__gt=0).order_by("schluessel")[: limit + 1])
+    return _page(found, limit, query, lambda last: (last.schluessel,))
+
+
+def _carried(kind: Kind, principal: Principal) -> Any:
+    seen = kind.memories.objects.visible_to(principal).filter(pk=OuterRef("memory_id"))
+    links = kind.links.objects.filter(Exists(seen), tag_id=OuterRef("pk")).order_by().values("tag_id")
+    return Coalesce(Subquery(links.annotate(n=Count("memory_id")).values("n")), 0)
