@@ -161,7 +161,8 @@ def _origin(tool: Tool, inhalt: Mapping[str, Any], principal: Principal, tuer: s
         tool=tool.name,
         grund=grund if isinstance(grund, str) else "",
         referenzfelder=references,
-        **caller,
+        nutzer=caller["nutzer"],
+        agent=caller["agent"],
     )
 
 

@@ -42,8 +42,6 @@ TAGS = Field("tags", "tag_namen", values.tag_names)
 EMBEDDING = Field(
     "embedding", "embedding", lambda value, feld: None if value is None else values.embedding(value, feld)
 )
-PROFILE = Field("embedding_profil_hash", "embedding_profil_hash", lambda value, feld: _profile_hash(value, feld))
-ALIAS = "ebedding_profil_haash"
 
 
 def memory_id(kind: Kind) -> Field:
@@ -63,6 +61,10 @@ def end_of_validity(value: str | None, feld: str) -> datetime | None:
 def start_of_day(value: str, feld: str) -> datetime:
     """The moment; a date alone is the beginning of that day."""
     return values.moment(value, feld, day=time.min)
+
+
+PROFILE = Field("embedding_profil_hash", "embedding_profil_hash", _profile_hash)
+ALIAS = "ebedding_profil_haash"
 
 
 def translated(entry: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class ToolSchema(AutoSchema):
             return self._tool.titel if self.method == "POST" else f"Definition: {self._tool.titel}"
         return "Ein Werkzeug aufrufen" if self.method == "POST" else "Alle Werkzeuge, die der Schlüssel aufrufen darf"
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         """The tool's description."""
         if self._tool and self.method == "POST":
             return self._tool.beschreibung
@@ -80,7 +80,9 @@ class ToolSchema(AutoSchema):
         return {"200": done, **dict.fromkeys(_FAULT_STATUS, _REFUSED)}
 
     def _get_response_for_code(self, serializer: Any, status_code: str, *args: Any, **options: Any) -> Any:
-        response = super()._get_response_for_code(serializer, status_code, *args, **options)
+        response = super()._get_response_for_code(  # type: ignore[no-untyped-call]
+            serializer, status_code, *args, **options
+        )
         return response | {"description": _FAULT_STATUS.get(status_code, "Ausgeführt")}
 
 

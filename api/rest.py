@@ -1,6 +1,6 @@
 """REST: a thin door over the envelope."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
@@ -19,7 +19,7 @@ from memories.principal import Principal
 class _Door(APIView):
     """What the views of the tools have in common."""
 
-    http_method_names: ClassVar[list[str]] = ["get", "post", "options"]
+    http_method_names = ["get", "post", "options"]
 
     def execute(self, tool: Tool, arguments: Any, request: Request) -> Response:
         """Execute a call; a fault of the call becomes its answer here, where tool and references are known."""

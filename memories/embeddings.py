@@ -1,7 +1,6 @@
 """Vectors beside a memory: what changes with them, and that one profile hash never holds two dimensions."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
@@ -32,7 +31,7 @@ class ProfileGuard:
         self, memories: Iterable[Memory], principal: Principal, *, apart_from: tuple[Kind, Sequence[int]]
     ) -> None:
         """`apart_from` are the memories being changed, which do not speak against themselves. One statement."""
-        pairs = {(m.embedding_profil_hash, m.embedding_dimension) for m in memories if _has_profile(m)}
+        pairs = {profile for profile in map(_profile, memories) if profile}
         self._expected: dict[str, int] = {}
         if not pairs:
             return
@@ -54,9 +53,10 @@ class ProfileGuard:
 
     def fault(self, memory: Memory) -> Invalid | None:
         """What is wrong with this memory's vector, or None; the first length of a new profile hash is its length."""
-        if not _has_profile(memory):
+        profile = _profile(memory)
+        if profile is None:
             return None
-        expected = self._expected.setdefault(memory.embedding_profil_hash, memory.embedding_dimension)
+        expected = self._expected.setdefault(*profile)
         if memory.embedding_dimension == expected:
             return None
         return Invalid(
@@ -66,5 +66,8 @@ class ProfileGuard:
         )
 
 
-def _has_profile(memory: Any) -> bool:
-    return memory.embedding_profil_hash is not None and memory.embedding is not None
+def _profile(memory: Memory) -> tuple[str, int] | None:
+    """The memory's profile hash and the length of its vector; None when it lacks one of them."""
+    if memory.embedding_profil_hash is None or memory.embedding_dimension is None:
+        return None
+    return memory.embedding_profil_hash, memory.embedding_dimension

@@ -59,7 +59,8 @@ def record(kind: Kind, keys: Sequence[int], stamp: Stamp, *, leaving: bool = Fal
     step = 1 if leaving else 0
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {quote(versions.db_table)} ({', '.join(columns)}) "
+            # Names of tables and columns come from the models; every value is a parameter.
+            f"INSERT INTO {quote(versions.db_table)} ({', '.join(columns)}) "  # noqa: S608
             f"SELECT id, version + {step}, {', '.join(copied)}, {', '.join(['%s'] * len(given))}, {other} "
             f"FROM {quote(live.db_table)} WHERE id IN ({', '.join(['%s'] * len(keys))}) ORDER BY id",
             [

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from memories import values
 from memories.models import AccessKey, ServiceAccount
+from memories.models.access import NAME_LENGTH
 
 
 def make_key(
@@ -30,7 +31,7 @@ def make_key(
 
 def key_name(name: str, feld: str) -> str:
     """A name for a key or an account."""
-    return values.filled_text(name.strip(), feld, AccessKey._meta.get_field("name").max_length)  # noqa: SLF001
+    return values.filled_text(name.strip(), feld, NAME_LENGTH)
 
 
 def canonical_limit(allowed: Sequence[str] | None, feld: str) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -13,12 +14,9 @@ from memories.models import (
     LongtermMemory,
     LongtermTag,
     LongtermVersion,
-    Memory,
     ShorttermMemory,
     ShorttermTag,
     ShorttermVersion,
-    TagLink,
-    Version,
 )
 
 _ID = re.compile(r"(longterm|shortterm|brain)_([1-9][0-9]*)")
@@ -30,9 +28,9 @@ class Kind:
     """One kind: its live rows, their versions, their tags."""
 
     typ: str
-    memories: type[Memory]
-    versions: type[Version]
-    links: type[TagLink]
+    memories: Any  # type[Memory], with the fields of the kind
+    versions: Any  # type[Version], likewise
+    links: Any  # type[TagLink]
 
 
 LONGTERM = Kind("longterm", LongtermMemory, LongtermVersion, LongtermTag)

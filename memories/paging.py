@@ -1,4 +1,4 @@
-"""Pages that miss and repeat nothing while others write: each page begins right after the last row of the one before."""
+"""Pages that miss and repeat nothing while others write: each begins right after the last row of the one before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
-"""The questions: memories by key and by filter, a memory's history, tags and their counts. Nobody sees more than his."""
+"""The questions: memories by key and by filter, histories, tags and their counts. Nobody sees what is not his."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from memories.errors import NotFound
 from memories.history import changed_fields
 from memories.kinds import BRAIN, KINDS, Kind
-from memories.models import Memory, Tag, Version
+from memories.models import BrainVersion, Memory, Tag, Version
+from memories.models.memory import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
 from memories.values import tag_key
@@ -33,7 +34,7 @@ class Filter:
     bis: datetime | None = None
     zeitfeld: str = "aktualisiert_am"
 
-    def apply(self, kind: Kind, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+    def apply(self, kind: Kind, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
         """The rows of this kind that pass."""
         record = "scope_id" if kind is BRAIN else "scope_vk"
         wanted = {
@@ -45,8 +46,8 @@ class Filter:
             f"{self.zeitfeld}__lte": self.bis,
         }
         rows = rows.filter(**{column: value for column, value in wanted.items() if value is not None})
-        rows = rows.with_all_tags(self.tags)  # type: ignore[attr-defined]
-        return rows.with_any_tag(self.tags_eines) if self.tags_eines else rows  # type: ignore[no-any-return]
+        rows = rows.with_all_tags(self.tags)
+        return rows.with_any_tag(self.tags_eines) if self.tags_eines else rows
 
 
 def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
@@ -72,10 +73,10 @@ def listed(
     return _page(found, limit, query, lambda last: (last.erstellt_am, last.pk))
 
 
-def _by_relevance(rows: "QuerySet[Any]", query: object, limit: int, place: list[Any] | None) -> Page[Memory]:
+def _by_relevance(rows: MemoryQuerySet[Any], query: object, limit: int, place: list[Any] | None) -> Page[Memory]:
     """By relevance as it was when the first page was read, so that a row whose relevance changes keeps its place."""
     started = datetime.fromisoformat(place[2]) if place else timezone.now()
-    then = BRAIN.versions.objects.filter(memory_id=OuterRef("pk"), zeitpunkt__lte=started).order_by("-version")
+    then = BrainVersion.objects.filter(memory_id=OuterRef("pk"), zeitpunkt__lte=started).order_by("-version")
     rows = rows.filter(erstellt_am__lte=started).annotate(
         damals=Case(
             When(aktualisiert_am__lte=started, then=F("relevanz")),
@@ -127,15 +128,24 @@ def _step(kind: Kind, later: Version, earlier: Version | None) -> Step:
     return Step(later, before, changed_fields(kind, before, later) if before else ())
 
 
-def tag_counts(praefix: str, limit: int, weiter: str | None, principal: Principal) -> Page[Tag]:
-    """A page of tags with `anzahl`, how many memories in sight carry them, by name; tags of none are left out."""
+@dataclass(frozen=True, slots=True)
+class TagCount:
+    """A tag, and how many memories in sight carry it."""
+
+    tag: Tag
+    anzahl: int
+
+
+def tag_counts(praefix: str, limit: int, weiter: str | None, principal: Principal) -> Page[TagCount]:
+    """A page of tags by name; those that no memory in sight carries are left out."""
     query = ("tags", tag_key(praefix))
     tags = Tag.objects.filter(schluessel__startswith=tag_key(praefix))
     if weiter:
         tags = tags.filter(schluessel__gt=place_of(weiter, query)[0])
     total: Any = sum((_carried(kind, principal) for kind in KINDS[1:]), _carried(KINDS[0], principal))
-    found = list(tags.annotate(anzahl=total).filter(anzahl__gt=0).order_by("schluessel")[: limit + 1])
-    return _page(found, limit, query, lambda last: (last.schluessel,))
+    found: list[Any] = list(tags.annotate(anzahl=total).filter(anzahl__gt=0).order_by("schluessel")[: limit + 1])
+    counts = [TagCount(tag, tag.anzahl) for tag in found]
+    return _page(counts, limit, query, lambda last: (last.tag.schluessel,))
 
 
 def _carried(kind: Kind, principal: Principal) -> Any:

@@ -166,7 +166,7 @@ def _moment(rows: Iterable[Memory], origin: Origin) -> datetime:
     return max([origin.clock(), *(row.aktualisiert_am for row in rows)])
 
 
-def _put(memory: Memory, values: Mapping[str, Any], known: Mapping[str, Tag], at: datetime) -> Memory:
+def _put(memory: Any, values: Mapping[str, Any], known: Mapping[str, Tag], at: datetime) -> Any:
     """The memory with these values in it, its tags as they are spelled, its vector stale when its text moved on."""
     texts = memory.texts
     for name, value in values.items():
@@ -250,7 +250,8 @@ def _remove(kind: Kind, keys: Sequence[int], stamp: Stamp) -> None:
 def _as_longterm(row: Memory, at: datetime) -> Memory:
     content = content_of(row, SHORTTERM)
     del content["gueltig_bis"]
-    return LONGTERM.memories(aktualisiert_am=at, **content)
+    fresh: Memory = LONGTERM.memories(aktualisiert_am=at, **content)
+    return fresh
 
 
 def _valid_again(version: Version, kind: Kind, at: datetime) -> dict[str, Any]:

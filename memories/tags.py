@@ -35,7 +35,7 @@ def _made(missing: Sequence[Tag]) -> dict[str, Tag]:
         for start in range(0, len(missing), _TAGS_A_STATEMENT):
             part = missing[start : start + _TAGS_A_STATEMENT]
             cursor.execute(
-                f"INSERT INTO {table} (name, schluessel) VALUES {', '.join(['(%s, %s)'] * len(part))} "
+                f"INSERT INTO {table} (name, schluessel) VALUES {', '.join(['(%s, %s)'] * len(part))} "  # noqa: S608
                 "ON CONFLICT (schluessel) DO UPDATE SET schluessel = excluded.schluessel "
                 "RETURNING id, name, schluessel",
                 [text for tag in part for text in (tag.name, tag.schluessel)],

@@ -151,7 +151,7 @@ def numbers_of(packed: bytes) -> list[float]:
 
 
 def strict_json(text: str) -> Any:
-    """The JSON value. Raises ValueError for NaN, Infinity, numbers beyond a double, duplicate keys; TooLarge for nesting."""
+    """The JSON value. Raises ValueError for NaN, Infinity, too large numbers, duplicate keys; TooLarge for nesting."""
     try:
         return _STRICT.decode(text)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""How a batch reaches the database: one transaction a group, halved when a row is refused, repeated when nobody is to blame."""
+"""How a batch is stored: a transaction a group, halved for a refused row, repeated when nobody is at fault."""
 
 import logging
 import threading
@@ -87,13 +87,14 @@ def _commit(
         try:
             with _turn(), transaction.atomic():
                 done = write(part)
-            return done
         except _NOBODYS_FAULTS as fault:
             log.warning("The database was not available for a write: %s", type(fault).__name__)
             if not connection.in_atomic_block:
                 connection.close_if_unusable_or_obsolete()
             if done is not None and _landed(done, landed):
                 return done
+        else:
+            return done
         if pause is None:
             break
         time.sleep(pause)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
+from django.db import connection
 from django.test import Client
 
 from memories.keys import make_key
@@ -16,8 +16,8 @@ from memories.keys import make_key
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
     """On SQLite the tests' database is a file, since other processes must be able to open it."""
-    if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-        settings.DATABASES["default"]["TEST"] = {"NAME": str(Path(os.environ["BRAIN_DATA"]) / "test.sqlite3")}
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(Path(os.environ["BRAIN_DATA"]) / "test.sqlite3")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -74,9 +74,9 @@ def note(**fields: Any) -> dict[str, Any]:
 def agent_with(db: None) -> Callable[..., Agent]:
     """Makes an agent with a key of these limits (nutzer, agent, scope, tools: lists; may_write, expires_at)."""
 
-    def make(nutzer: str = "anna", *, may_write: bool = True, expires_at: Any = None, **only: Any) -> Agent:
-        _key, text = make_key(name=nutzer, account=nutzer, only=only, may_write=may_write, expires_at=expires_at)
-        return Agent(text, nutzer=nutzer, agent=(only.get("agent") or ["planer"])[0])
+    def make(who: str = "anna", *, may_write: bool = True, expires_at: Any = None, **only: Any) -> Agent:
+        _key, text = make_key(name=who, account=who, only=only, may_write=may_write, expires_at=expires_at)
+        return Agent(text, nutzer=who, agent=(only.get("agent") or ["planer"])[0])
 
     return make
 

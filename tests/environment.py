@@ -1,4 +1,4 @@
-"""The environment of a test run, set before any settings are read: a data folder of its own, no setting of the machine."""
+"""The environment of a test run, set before any settings are read: a data folder of its own and no other setting."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""The tools for brain memories: one entry a call, directly in `inhalt`, all values as texts. Insert is given from outside."""
+"""The tools for brain memories: one entry a call, directly in `inhalt`, all values texts. Insert is given."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -119,9 +119,12 @@ def _changed_fields() -> dict[str, Schema]:
 INSERT = Tool(
     name="insert_brain_memory",
     titel="Brain-Erinnerung anlegen",
-    beschreibung="Legt eine strukturierte Erinnerung an: Arbeit, Entscheidung, Erfahrung oder Wissen über einen Agenten. "
-    "Alle Werte sind Texte; leere optionale Felder gelten als nicht angegeben. gueltig_bis nimmt 2026-12-31, "
-    "31.12.2026 oder einen ISO-8601-Zeitpunkt; ein Datum meint das Ende des Tages. inhalt_json muss gültiges JSON sein.",
+    beschreibung=(
+        "Legt eine strukturierte Erinnerung an: Arbeit, Entscheidung, Erfahrung oder Wissen über einen "
+        "Agenten. Alle Werte sind Texte; leere optionale Felder gelten als nicht angegeben. gueltig_bis nimmt "
+        "2026-12-31, 31.12.2026 oder einen ISO-8601-Zeitpunkt; ein Datum meint das Ende des Tages. "
+        "inhalt_json muss gültiges JSON sein."
+    ),
     shape=Shape.SINGLE,
     input_schema=call(_fields(), ["memory_typ", "titel"]),
     output_schema=answer(changed_row()),
@@ -136,8 +139,11 @@ INSERT = Tool(
 UPDATE = Tool(
     name="update_brain_memory",
     titel="Brain-Erinnerung ändern",
-    beschreibung="Ändert eine Brain-Erinnerung. Nur die gesendeten Felder ändern sich; leere optionale Felder gelten als "
-    "nicht angegeben, null setzt ein optionales Feld auf seinen Standard zurück. Der Stand davor bleibt in der Historie.",
+    beschreibung=(
+        "Ändert eine Brain-Erinnerung. Nur die gesendeten Felder ändern sich; leere optionale Felder gelten "
+        "als nicht angegeben, null setzt ein optionales Feld auf seinen Standard zurück. Der Stand davor "
+        "bleibt in der Historie."
+    ),
     shape=Shape.SINGLE,
     input_schema=call({"ID": {"type": "string", "pattern": "^brain_[1-9][0-9]*$"}, **_changed_fields()}, ["ID"]),
     output_schema=answer(changed_row()),

@@ -54,8 +54,10 @@ def deleting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
     return Tool(
         name=name,
         titel=titel,
-        beschreibung=f"Löscht {was} anhand ihrer IDs, bis zu 100 je Aufruf, Eintrag für Eintrag. Der letzte Stand "
-        "bleibt in der Historie und kann mit restore_brain_memory zurückgeholt werden.",
+        beschreibung=(
+            f"Löscht {was} anhand ihrer IDs, bis zu 100 je Aufruf, Eintrag für Eintrag. Der letzte Stand bleibt in "
+            "der Historie und kann mit restore_brain_memory zurückgeholt werden."
+        ),
         shape=Shape.IDS,
         input_schema=call(ids("IDs der zu löschenden Erinnerungen") | {"grund": GRUND}, ["IDs"]),
         output_schema=answer(changed_row()),

@@ -17,7 +17,7 @@ from memories.reading import Step
 
 _ID: Schema = {"type": "string", "description": "ID einer Erinnerung, etwa longterm_41, shortterm_3 oder brain_7"}
 _LARGEST_VERSION = 2**31 - 1
-_MEMORY = Field("ID", "memory", lambda value, feld: parse_id(value, feld))
+_MEMORY = Field("ID", "memory", parse_id)
 _WIRE_NAMES = {"tag_namen": "tags", "scope_id": "scope_ID", "agent_id": "agent_ID", "room_id": "room_ID"} | {
     "session_id": "session_ID",
     "quelle_id": "quelle_ID",
@@ -90,8 +90,11 @@ def _told(version: Version, kind: Kind) -> Row:
 SELECT = Tool(
     name="select_brain_history",
     titel="Historie einer Erinnerung lesen",
-    beschreibung="Zeigt die Versionen einer Erinnerung, neueste zuerst, auch einer gelöschten: was sich von einer zur "
-    "nächsten geändert hat, wer es wann mit welchem Werkzeug und warum war, und den ganzen Stand danach mit seinen Tags.",
+    beschreibung=(
+        "Zeigt die Versionen einer Erinnerung, neueste zuerst, auch einer gelöschten: was sich von einer zur "
+        "nächsten geändert hat, wer es wann mit welchem Werkzeug und warum war, und den ganzen Stand danach "
+        "mit seinen Tags."
+    ),
     shape=Shape.QUERY,
     input_schema=call(
         {
@@ -149,8 +152,11 @@ def _restore(call: Call) -> Reply:
 RESTORE = Tool(
     name="restore_brain_memory",
     titel="Erinnerung wiederherstellen",
-    beschreibung="Setzt eine Erinnerung, auch eine gelöschte, auf eine ihrer Versionen zurück: Felder, Tags und Embedding. "
-    "Das ist selbst eine Änderung mit Historie. Eine abgelaufene Gültigkeit beginnt neu mit der Voreinstellung.",
+    beschreibung=(
+        "Setzt eine Erinnerung, auch eine gelöschte, auf eine ihrer Versionen zurück: Felder, Tags und "
+        "Embedding. Das ist selbst eine Änderung mit Historie. Eine abgelaufene Gültigkeit beginnt neu mit "
+        "der Voreinstellung."
+    ),
     shape=Shape.SINGLE,
     input_schema=call(
         {

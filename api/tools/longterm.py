@@ -23,10 +23,12 @@ ID_SCHEMA = {"type": "string", "pattern": "^(shortterm|longterm)_[1-9][0-9]*$"}
 INSERT = Tool(
     name="insert_brain_longterm_memory",
     titel="Langzeit-Erinnerungen anlegen",
-    beschreibung="Legt 1 bis 100 Langzeit-Erinnerungen an, Eintrag für Eintrag: was gelingt, ist gespeichert, auch wenn "
-    "andere Einträge fehlschlagen. Zu wiederholen sind nur die fehlgeschlagenen. Tags sind Namen und werden bei Bedarf "
-    "angelegt; Groß- und Kleinschreibung macht kein neues Tag. nutzer und agent im Eintrag sind die Eigentümer, unter "
-    "inhalt sagen sie, wer aufruft.",
+    beschreibung=(
+        "Legt 1 bis 100 Langzeit-Erinnerungen an, Eintrag für Eintrag: was gelingt, ist gespeichert, auch "
+        "wenn andere Einträge fehlschlagen. Zu wiederholen sind nur die fehlgeschlagenen. Tags sind Namen und "
+        "werden bei Bedarf angelegt; Groß- und Kleinschreibung macht kein neues Tag. nutzer und agent im "
+        "Eintrag sind die Eigentümer, unter inhalt sagen sie, wer aufruft."
+    ),
     shape=Shape.MEMORIES,
     input_schema=call(memories(note_fields(), REQUIRED), ["memories"]),
     output_schema=answer(changed_row()),
@@ -42,9 +44,12 @@ INSERT = Tool(
 UPDATE = Tool(
     name="update_brain_longterm_memory",
     titel="Langzeit-Erinnerungen ändern",
-    beschreibung="Ändert 1 bis 100 Langzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags werden "
-    "ganz ersetzt; [] entfernt alle Tags. scope, scope_vk, agent und nutzer ändern sich nie. Der Stand davor bleibt in "
-    "der Historie. Ändert sich der Text ohne neues Embedding, gilt das alte als veraltet.",
+    beschreibung=(
+        "Ändert 1 bis 100 Langzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags "
+        "werden ganz ersetzt; [] entfernt alle Tags. scope, scope_vk, agent und nutzer ändern sich nie. Der "
+        "Stand davor bleibt in der Historie. Ändert sich der Text ohne neues Embedding, gilt das alte als "
+        "veraltet."
+    ),
     shape=Shape.MEMORIES,
     input_schema=call(
         memories(

@@ -50,13 +50,16 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
     return Tool(
         name=name,
         titel=titel,
-        beschreibung=f"Liest {was}: entweder anhand ihrer IDs oder als Liste nach Filtern, seitenweise. weiter aus der "
-        "Antwort holt die nächste Seite; dabei fehlt nichts und nichts kommt doppelt, auch wenn andere schreiben. "
-        "agent_filter und nutzer_filter meinen den Eigentümer; nutzer und agent sagen, wer aufruft.",
+        beschreibung=(
+            f"Liest {was}: entweder anhand ihrer IDs oder als Liste nach Filtern, seitenweise. weiter aus der "
+            "Antwort holt die nächste Seite; dabei fehlt nichts und nichts kommt doppelt, auch wenn andere "
+            "schreiben. agent_filter und nutzer_filter meinen den Eigentümer; nutzer und agent sagen, wer "
+            "aufruft."
+        ),
         shape=Shape.QUERY,
         input_schema=call(_query_schema(kind)),
         output_schema=answer(select_row(_own_schema(kind)), {"weiter": WEITER}),
-        read=lambda inhalt: _query(inhalt),
+        read=_query,
         handler=lambda call: _select(kind, call.entries[0], call.origin.principal),
         writes=False,
         typ=kind.typ,
@@ -130,6 +133,6 @@ def _by_ids(kind: Kind, query: Query, ids: tuple[str, ...], principal: Principal
         if isinstance(key, int) and key in found:
             rows.append(shown_memory(found[key], kind, with_embedding=query.with_embedding))
         else:
-            fault = key if isinstance(key, BrainError) else NotFound(_("There is no memory of this ID."), "ID")
-            rows.append({"ID": kennung, "fehler": fault})
+            missing = key if isinstance(key, BrainError) else NotFound(_("There is no memory of this ID."), "ID")
+            rows.append({"ID": kennung, "fehler": missing})
     return rows

@@ -47,9 +47,11 @@ def _changes(entry: dict[str, object]) -> dict[str, object]:
 INSERT = Tool(
     name="insert_brain_shortterm_memory",
     titel="Kurzzeit-Erinnerungen anlegen",
-    beschreibung="Legt 1 bis 100 Kurzzeit-Erinnerungen an, Eintrag für Eintrag. Nach gueltig_bis werden sie von keiner "
-    "Suche mehr gefunden und später gelöscht; wichtige macht promote_brain_shortterm_memory zu "
-    "Langzeit-Erinnerungen.",
+    beschreibung=(
+        "Legt 1 bis 100 Kurzzeit-Erinnerungen an, Eintrag für Eintrag. Nach gueltig_bis werden sie von keiner "
+        "Suche mehr gefunden und später gelöscht; wichtige macht promote_brain_shortterm_memory zu "
+        "Langzeit-Erinnerungen."
+    ),
     shape=Shape.MEMORIES,
     input_schema=call(memories({**note_fields(), "gueltig_bis": _EXPIRY_SCHEMA}, longterm.REQUIRED), ["memories"]),
     output_schema=answer(changed_row()),
@@ -75,9 +77,11 @@ INSERT = Tool(
 UPDATE = Tool(
     name="update_brain_shortterm_memory",
     titel="Kurzzeit-Erinnerungen ändern",
-    beschreibung="Ändert 1 bis 100 Kurzzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags werden "
-    "ganz ersetzt; gueltig_bis bleibt ohne Angabe, null setzt die Voreinstellung neu. Der Stand davor bleibt in der "
-    "Historie.",
+    beschreibung=(
+        "Ändert 1 bis 100 Kurzzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags "
+        "werden ganz ersetzt; gueltig_bis bleibt ohne Angabe, null setzt die Voreinstellung neu. Der Stand "
+        "davor bleibt in der Historie."
+    ),
     shape=Shape.MEMORIES,
     input_schema=call(
         memories(
@@ -142,8 +146,10 @@ def _promote(call: Call) -> Reply:
 PROMOTE = Tool(
     name="promote_brain_shortterm_memory",
     titel="Kurzzeit- zu Langzeit-Erinnerungen befördern",
-    beschreibung="Macht aus 1 bis 100 Kurzzeit-Erinnerungen Langzeit-Erinnerungen. Sie bekommen eine neue ID; Tags, "
-    "Embedding und Herkunft bleiben. verweis nennt die alte ID, die auch in beiden Historien steht.",
+    beschreibung=(
+        "Macht aus 1 bis 100 Kurzzeit-Erinnerungen Langzeit-Erinnerungen. Sie bekommen eine neue ID; Tags, "
+        "Embedding und Herkunft bleiben. verweis nennt die alte ID, die auch in beiden Historien steht."
+    ),
     shape=Shape.IDS,
     input_schema=call(ids("IDs der Kurzzeit-Erinnerungen") | {"grund": GRUND}, ["IDs"]),
     output_schema=answer({**changed_row(), "verweis": text("Die alte ID")}),

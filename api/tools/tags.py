@@ -30,15 +30,17 @@ def _query(inhalt: Mapping[str, Any]) -> Query:
 def _select(call: Call) -> Reply:
     query: Query = call.entries[0]
     page = reading.tag_counts(query.praefix, query.limit, query.weiter, call.origin.principal)
-    rows = [{"name": tag.name, "anzahl": tag.anzahl} for tag in page.rows]
+    rows = [{"name": counted.tag.name, "anzahl": counted.anzahl} for counted in page.rows]
     return Reply(rows, {"weiter": page.weiter})
 
 
 SELECT = Tool(
     name="select_brain_tags",
     titel="Tags lesen",
-    beschreibung="Listet die Tags, alphabetisch und seitenweise, mit der Anzahl der Erinnerungen, die sie tragen. praefix "
-    "beschränkt auf Tags, die so beginnen; Groß- und Kleinschreibung ist gleich.",
+    beschreibung=(
+        "Listet die Tags, alphabetisch und seitenweise, mit der Anzahl der Erinnerungen, die sie tragen. "
+        "praefix beschränkt auf Tags, die so beginnen; Groß- und Kleinschreibung ist gleich."
+    ),
     shape=Shape.QUERY,
     input_schema=call(
         {

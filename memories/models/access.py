@@ -14,13 +14,14 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.principal import ALL_KINDS, Principal
 
+NAME_LENGTH = 150
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 
 
 class ServiceAccount(models.Model):
     """A program that calls the tools; it may hold several keys, so that one can be replaced without a stop."""
 
-    name = models.CharField(_("name"), max_length=150, unique=True)
+    name = models.CharField(_("name"), max_length=NAME_LENGTH, unique=True)
     is_active = models.BooleanField(
         _("active"), default=True, help_text=_("An account that is not active cannot use any of its keys.")
     )
@@ -59,12 +60,14 @@ def _digest(prefix: str, secret: str) -> str:
 
 
 class AccessKey(models.Model):
-    """A key of a service account. Its text is `<prefix>.<secret>`; of `nutzer`, `agent`, `scope` and `tools` null is all."""
+    """A key of a service account, `<prefix>.<secret>`. Of `nutzer`, `agent`, `scope` and `tools` null means all."""
 
     account = models.ForeignKey(
         ServiceAccount, on_delete=models.PROTECT, related_name="keys", verbose_name=_("service account")
     )
-    name = models.CharField(_("name"), max_length=150, help_text=_("Written into the history of whatever it changes."))
+    name = models.CharField(
+        _("name"), max_length=NAME_LENGTH, help_text=_("Written into the history of whatever it changes.")
+    )
     prefix = models.CharField(_("public prefix"), max_length=20, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
     may_write = models.BooleanField(_("may write"), default=True, help_text=_("Otherwise it may only read."))

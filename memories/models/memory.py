@@ -181,6 +181,8 @@ class BrainContent(Content):
 class Memory(Content):
     """A live memory. It changes through `memories.services` alone, so that every change has its version."""
 
+    id: int
+
     version = models.PositiveIntegerField(_("version"), default=1)
     aktualisiert_am = models.DateTimeField(_("last changed"))
 
@@ -220,11 +222,11 @@ class Memory(Content):
         del at
         return None
 
-    def save(self, *args: object, **options: object) -> None:
+    def save(self, *_args: object, **_options: object) -> None:
         """Refused: a change without its version must not happen."""
         raise TypeError("Memories change through memories.services, so that every change has its version.")
 
-    def delete(self, *args: object, **options: object) -> tuple[int, dict[str, int]]:
+    def delete(self, *_args: object, **_options: object) -> tuple[int, dict[str, int]]:
         """Refused, like `save`."""
         raise TypeError("Memories change through memories.services, so that every change has its version.")
 

@@ -1,5 +1,7 @@
 """Tags, and which memory carries which: the filter index. The truth about a memory's tags is its `tag_namen`."""
 
+from typing import Any, ClassVar
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -25,12 +27,18 @@ class Tag(models.Model):
 class TagLink(models.Model):
     """A memory carries a tag. There is no `tags` manager: tags change through services, with the history."""
 
+    memory_id: int
+    objects: ClassVar[models.Manager[Any]]
+
     pk = models.CompositePrimaryKey("memory_id", "tag_id")
     tag = models.ForeignKey(Tag, on_delete=models.PROTECT, db_index=False, related_name="%(class)s_set")
 
     class Meta:
         abstract = True
         indexes = [models.Index(fields=["tag", "memory"], name="%(class)s_by_tag")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} {self.tag_id}"
 
 
 class LongtermTag(TagLink):

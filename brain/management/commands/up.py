@@ -19,6 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from granian import Granian
 from granian.constants import Interfaces
+from granian.log import LogLevels
 
 _READY_WITHIN = 60.0  # seconds
 _ASK_EVERY = 0.1
@@ -54,7 +55,7 @@ class Command(BaseCommand):
             blocking_threads=settings.BRAIN_THREADS,
             respawn_failed_workers=True,
             log_access=False,
-            log_level="warning",
+            log_level=LogLevels.warning,
         ).serve()
 
     def _say(self, line: str) -> None:

@@ -1,0 +1,1 @@
+"""Machines: tools declared once, and the doors that speak them. Translates, decides nothing."""
