@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories.errors import Invalid
-from memories.kinds import KINDS, Kind
+from memories.kinds import Kind
 from memories.models import Memory
 from memories.principal import Principal
 
@@ -24,11 +24,11 @@ class ProfileGuard:
     """Refuses a vector whose length differs from those that memories in sight have under the same profile hash.
 
     A profile hash names a model, so its vectors have one length; another one is a mistake of the caller. Only
-    memories that the caller may see count: neither a hint at the others nor a way to block them.
+    memories of the same kind that the caller may see count: neither a hint at the others nor a way to block them.
     """
 
     def __init__(
-        self, memories: Iterable[Memory], principal: Principal, *, apart_from: tuple[Kind, Sequence[int]]
+        self, kind: Kind, memories: Iterable[Memory], principal: Principal, *, apart_from: Sequence[int]
     ) -> None:
         """`apart_from` are the memories being changed, which do not speak against themselves. One statement."""
         pairs = {profile for profile in map(_profile, memories) if profile}
@@ -37,19 +37,12 @@ class ProfileGuard:
             return
         other = Q()
         for profil_hash, dimension in pairs:
-            other |= Q(embedding_profil_hash=profil_hash) & (
-                Q(embedding_dimension__lt=dimension) | Q(embedding_dimension__gt=dimension)
-            )
-        kind, keys = apart_from
-        found = [
-            each.memories.objects.visible_to(principal)
-            .filter(other)
-            .exclude(pk__in=keys if each is kind else [])
-            .order_by()
-            .values_list("embedding_profil_hash", "embedding_dimension")
-            for each in KINDS
-        ]
-        self._expected.update(found[0].union(*found[1:]))
+            # Two ranges of the index, empty as a rule; "not equal" would read all vectors of the profile.
+            other |= Q(embedding_profil_hash=profil_hash, embedding_dimension__lt=dimension)
+            other |= Q(embedding_profil_hash=profil_hash, embedding_dimension__gt=dimension)
+        found = kind.memories.objects.visible_to(principal).filter(other)
+        found = found.exclude(pk__in=apart_from) if apart_from else found
+        self._expected.update(found.values_list("embedding_profil_hash", "embedding_dimension").distinct())
 
     def fault(self, memory: Memory) -> Invalid | None:
         """What is wrong with this memory's vector, or None; the first length of a new profile hash is its length."""

@@ -56,7 +56,7 @@ def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> l
         at = origin.clock()
         known = known_tags(name for draft in part for name in draft["tag_namen"])
         fresh = [_put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, known, at) for draft in part]
-        guard = ProfileGuard(fresh, origin.principal, apart_from=(kind, []))
+        guard = ProfileGuard(kind, fresh, origin.principal, apart_from=[])
         faults = [_out_of_reach(kind, memory, origin.principal) or guard.fault(memory) for memory in fresh]
         good = [memory for memory, fault in zip(fresh, faults, strict=True) if not fault]
         _add(kind, good, known, Stamp(origin, Aktion.ANGELEGT, at))
@@ -209,7 +209,7 @@ def _revise(
     """Store what differs between the present row and the wanted one of each pair, as its next version."""
     outcomes: dict[int, Outcome] = {now.pk: Done(kind, now.pk, now.version, changed=False) for now, _wanted in pairs}
     moved = [wanted for now, wanted in pairs if _profile(wanted) != _profile(now)]
-    guard = ProfileGuard(moved, stamp.origin.principal, apart_from=(kind, [memory.pk for memory in moved]))
+    guard = ProfileGuard(kind, moved, stamp.origin.principal, apart_from=[memory.pk for memory in moved])
     changed: list[Memory] = []
     retagged: list[Memory] = []
     for now, wanted in pairs:

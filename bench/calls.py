@@ -1,0 +1,226 @@
+"""What calls cost: a batch against the bare ORM work, one insert against a plain view, checking, and where time goes."""
+
+import cProfile
+import io
+import json
+import pstats
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management import call_command
+from django.core.wsgi import get_wsgi_application
+from django.db import connection, transaction
+from django.utils import timezone
+
+from api import envelope, jsonbody
+from memories import services
+from memories.embeddings import put_embedding
+from memories.history import copied_fields
+from memories.keys import make_key
+from memories.kinds import LONGTERM
+from memories.models import LongtermMemory, LongtermTag, LongtermVersion
+from memories.principal import SYSTEM, Origin
+from memories.tags import known_tags
+from memories.values import embedding, tag_key
+
+ENTRIES = 100
+TAGS = 8
+ROUNDS = 15
+TEXT = "Die Kündigungsfrist beträgt drei Monate zum Quartalsende. " * 8
+
+_random = random.Random(4711)
+
+
+def main() -> int:
+    """Measure everything and print the ratios."""
+    call_command("migrate", verbosity=0)
+    call_command("migrate", run_syncdb=True, verbosity=0)  # the tables of the plain view, which has no migrations
+    print(f"Database: {connection.vendor}. CPU time, median of {ROUNDS} rounds, alternating; aims in brackets.")
+    application = get_wsgi_application()
+    _key, text = make_key(name="bench", account="bench", only={}, may_write=True, expires_at=None)
+    post = _poster(application, text)
+    batch_against_orm(post)
+    single_against_plain_view(post)
+    validation(post)
+    where_time_goes(post)
+    return 0
+
+
+def _poster(application: Any, key: str) -> Callable[[str, bytes], bytes]:
+    """Calls the WSGI application as a server does, without a network."""
+
+    def post(path: str, body: bytes) -> bytes:
+        environ = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": path,
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "HTTP_HOST": "localhost",
+            "HTTP_AUTHORIZATION": f"Bearer {key}",
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(body)),
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.url_scheme": "http",
+            "wsgi.errors": io.StringIO(),
+        }
+        response = application(environ, lambda *_: None)
+        answer = b"".join(response)
+        response.close()
+        return answer
+
+    return post
+
+
+def entries(count: int, numbers: int) -> list[dict[str, Any]]:
+    """Entries of an insert: 8 tags of a vocabulary of 200, a vector of so many numbers."""
+    return [
+        {
+            "kurzbeschreibung": f"Kündigungsfrist {place}",
+            "memory": TEXT,
+            "tags": [f"Tag {_random.randrange(200)}.{n}" for n in range(TAGS)],
+            "scope": "modul",
+            "scope_vk": "12",
+            "agent": "planer",
+            "nutzer": "anna",
+            "embedding": [_random.gauss(0, 0.05) for _number in range(numbers)],
+            "embedding_profil_hash": f"profil-{numbers}",
+        }
+        for place in range(count)
+    ]
+
+
+def call_body(items: list[dict[str, Any]]) -> bytes:
+    """The body of an insert call."""
+    inhalt = {"memories": items, "nutzer": "anna", "agent": "planer"}
+    return json.dumps({"tool": "insert_brain_longterm_memory", "arguments": {"inhalt": inhalt}}).encode()
+
+
+def cpu(run: Callable[[], Any]) -> float:
+    """CPU milliseconds of one run."""
+    start = time.process_time()
+    run()
+    return (time.process_time() - start) * 1000
+
+
+def alternating(*runs: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
+    """The median CPU milliseconds of each, run in turn so that noise meets all alike; the first round does not count."""
+    figures: list[list[float]] = [[] for _run in runs]
+    for number in range(rounds + 1):
+        for place, run in enumerate(runs):
+            spent = cpu(run)
+            if number:
+                figures[place].append(spent)
+    return [statistics.median(each) for each in figures]
+
+
+def batch_against_orm(post: Callable[[str, bytes], bytes]) -> None:
+    """The whole call of 100 entries against bulk_create of the same rows, tag rows and version rows."""
+    items = entries(ENTRIES, 384)
+    body = call_body(items)
+    vectors = [embedding(item["embedding"], "embedding") for item in items]
+    assert json.loads(post("/api/tools/", body))["erfolg"]
+    call, bare = alternating(lambda: post("/api/tools/", body), lambda: bare_orm(items, vectors))
+    print(
+        f"100 inserts x 384 numbers: call {call:.1f} ms, bare ORM {bare:.1f} ms, ratio {call / bare:.2f} (at most 1.5)"
+    )
+
+
+def bare_orm(items: list[dict[str, Any]], vectors: list[bytes]) -> None:
+    """The ORM work that cannot be avoided, with everything already checked."""
+    now = timezone.now()
+    with transaction.atomic():
+        known = known_tags(name for item in items for name in item["tags"])
+        rows = []
+        for item, vector in zip(items, vectors, strict=True):
+            row = LongtermMemory(
+                **{name: item[name] for name in ("kurzbeschreibung", "memory", "scope", "scope_vk", "agent", "nutzer")},
+                tag_namen=item["tags"],
+                embedding_profil_hash=item["embedding_profil_hash"],
+                erstellt_am=now,
+                aktualisiert_am=now,
+            )
+            put_embedding(row, vector)
+            rows.append(row)
+        LongtermMemory.objects.bulk_create(rows)
+        LongtermTag.objects.bulk_create(
+            LongtermTag(memory_id=row.pk, tag_id=pk)
+            for row in rows
+            for pk in {known[tag_key(name)].pk for name in row.tag_namen}
+        )
+        LongtermVersion.objects.bulk_create(_version(row) for row in rows)
+
+
+def _version(row: LongtermMemory) -> LongtermVersion:
+    return LongtermVersion(
+        memory_id=row.pk,
+        version=1,
+        aktion="angelegt",
+        zeitpunkt=row.erstellt_am,
+        durch_nutzer="anna",
+        durch_agent="planer",
+        tuer="rest",
+        tool="insert_brain_longterm_memory",
+        aufruf="00000000-0000-4000-8000-000000000000",
+        **{name: getattr(row, name) for name in copied_fields(LONGTERM)},
+    )
+
+
+def single_against_plain_view(post: Callable[[str, bytes], bytes]) -> None:
+    """One insert against a view with serializer, save(), tags.set() and history by signal."""
+    item = entries(1, 384)[0]
+    body, plain_body = call_body([item]), json.dumps(item).encode()
+    assert json.loads(post("/api/tools/", body))["erfolg"]
+    assert "ID" in json.loads(post("/plain/", plain_body))
+    many = 20
+
+    def repeat(path: str, what: bytes) -> None:
+        for _time in range(many):
+            post(path, what)
+
+    call, plain = alternating(lambda: repeat("/api/tools/", body), lambda: repeat("/plain/", plain_body))
+    ratio = call / plain
+    print(f"One insert: call {call / many:.2f} ms, plain view {plain / many:.2f} ms, ratio {ratio:.2f} (at most 0.5)")
+
+
+def validation(post: Callable[[str, bytes], bytes]) -> None:
+    """The share of a call of 100 entries x 1,536 numbers that checking and reading the entries takes."""
+    body = call_body(entries(ENTRIES, 1536))
+    tool = envelope.find("insert_brain_longterm_memory")
+    memories = jsonbody.parse(body)["arguments"]["inhalt"]["memories"]
+    call, check = alternating(
+        lambda: post("/api/tools/", body),
+        lambda: [envelope._read_entry(tool, entry) for entry in memories],  # noqa: SLF001 - the step to measure
+    )
+    print(
+        f"100 x 1,536 numbers: call {call:.1f} ms, validation {check:.1f} ms, share {check / call:.2f} (at most 0.20)"
+    )
+
+
+def where_time_goes(post: Callable[[str, bytes], bytes]) -> None:
+    """The steps of a call of 100 entries x 384 numbers, each measured on its own."""
+    items = entries(ENTRIES, 384)
+    body = call_body(items)
+    tool = envelope.find("insert_brain_longterm_memory")
+    arguments = jsonbody.parse(body)["arguments"]
+    read = [envelope._read_entry(tool, entry) for entry in arguments["inhalt"]["memories"]]  # noqa: SLF001
+    origin = Origin(principal=SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="bench")
+    answer = json.loads(post("/api/tools/", body))
+    call, parse, check, store, write = alternating(
+        lambda: post("/api/tools/", body),
+        lambda: jsonbody.parse(body),
+        lambda: [envelope._read_entry(tool, entry) for entry in arguments["inhalt"]["memories"]],  # noqa: SLF001
+        lambda: services.insert(LONGTERM, read, origin),
+        lambda: jsonbody.write(answer),
+    )
+    rest = call - parse - check - store - write
+    print(f"Where {call:.1f} ms go: parsing {parse:.1f}, checking {check:.1f}, storing {store:.1f}, ", end="")
+    print(f"answering {write:.2f}, all else (Django, key, door) {rest:.1f}")
+    profile = cProfile.Profile()
+    profile.runcall(lambda: services.insert(LONGTERM, read, origin))
+    lines = io.StringIO()
+    pstats.Stats(profile, stream=lines).sort_stats("tottime").print_stats(12)
+    print("Inside storing, by own time:")
+    print("\n".join(line for line in lines.getvalue().splitlines() if line.strip())[-1600:])
