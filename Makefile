@@ -25,6 +25,7 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m bench
+	$(BIN)/python -m tests.postgres $(BIN)/python -m bench
 
 # Collect the texts to translate, and compile the translations.
 messages: .venv/dev

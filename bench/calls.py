@@ -1,4 +1,4 @@
-"""What calls cost: a batch against the bare ORM work, one insert against a plain view, checking, and where time goes."""
+"""What calls cost: a batch beside the bare ORM work, one insert beside a plain view, checking, and where time goes."""
 
 import cProfile
 import io
@@ -16,12 +16,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from api import envelope, jsonbody
+from bench.plain.models import PlainMemory
 from memories import services
 from memories.embeddings import put_embedding
-from memories.history import copied_fields
+from memories.history import Stamp, copied_fields, record
 from memories.keys import make_key
 from memories.kinds import LONGTERM
-from memories.models import LongtermMemory, LongtermTag, LongtermVersion
+from memories.models import Aktion, LongtermMemory, LongtermTag, LongtermVersion
 from memories.principal import SYSTEM, Origin
 from memories.tags import known_tags
 from memories.values import embedding, tag_key
@@ -44,6 +45,7 @@ def main() -> int:
     post = _poster(application, text)
     batch_against_orm(post)
     single_against_plain_view(post)
+    versions_against_libraries()
     validation(post)
     where_time_goes(post)
     return 0
@@ -106,7 +108,7 @@ def cpu(run: Callable[[], Any]) -> float:
 
 
 def alternating(*runs: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """The median CPU milliseconds of each, run in turn so that noise meets all alike; the first round does not count."""
+    """The median CPU milliseconds of each, run in turn so that noise meets all alike; the first round is a warm-up."""
     figures: list[list[float]] = [[] for _run in runs]
     for number in range(rounds + 1):
         for place, run in enumerate(runs):
@@ -183,6 +185,33 @@ def single_against_plain_view(post: Callable[[str, bytes], bytes]) -> None:
     call, plain = alternating(lambda: repeat("/api/tools/", body), lambda: repeat("/plain/", plain_body))
     ratio = call / plain
     print(f"One insert: call {call / many:.2f} ms, plain view {plain / many:.2f} ms, ratio {ratio:.2f} (at most 0.5)")
+
+
+def versions_against_libraries() -> None:
+    """100 version rows: copied by the database, made by bulk_create, and by simple-history's bulk_history_create."""
+    rows = list(LongtermMemory.objects.order_by("-pk")[:ENTRIES])
+    plain = list(PlainMemory.objects.order_by("-pk")[:ENTRIES])
+    origin = Origin(principal=SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="bench")
+    stamp = Stamp(origin, Aktion.GEAENDERT, timezone.now())
+
+    def undone(write: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            with transaction.atomic():
+                write()
+                transaction.set_rollback(True)
+
+        return run
+
+    LongtermVersion.objects.filter(memory_id__in=[row.pk for row in rows]).delete()
+    copied, bulk, library = alternating(
+        undone(lambda: record(LONGTERM, [row.pk for row in rows], stamp)),
+        undone(lambda: LongtermVersion.objects.bulk_create(_version(row) for row in rows)),
+        undone(lambda: PlainMemory.history.bulk_history_create(plain)),
+    )
+    print(
+        f"{ENTRIES} versions: INSERT … SELECT {copied:.1f} ms, bulk_create {bulk:.1f} ms, "
+        f"simple-history's bulk_history_create {library:.1f} ms"
+    )
 
 
 def validation(post: Callable[[str, bytes], bytes]) -> None:
