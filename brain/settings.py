@@ -84,7 +84,11 @@ def _database() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;",
         }
     else:
-        database.setdefault("OPTIONS", {}).setdefault("pool", {"min_size": 1, "max_size": BRAIN_THREADS + 2})
+        # A connection that broke meanwhile is replaced before it is used; nobody waits long while the server is away,
+        # nor after it is back.
+        database["CONN_HEALTH_CHECKS"] = True
+        pool = {"min_size": 1, "max_size": BRAIN_THREADS + 2, "timeout": 5, "reconnect_timeout": 5}
+        database.setdefault("OPTIONS", {}).setdefault("pool", pool)
     return database
 
 
@@ -163,5 +167,6 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "django.request": {"level": "ERROR"},  # a refused call is the caller's business
+        "psycopg.pool": {"level": "WARNING"},  # otherwise it tells of each connection that it lends
     },
 }

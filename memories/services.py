@@ -1,16 +1,16 @@
 """The verbs: insert, update, delete, restore, promote, clean up. Each change of a memory is one version of it."""
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories.embeddings import ProfileGuard, put_embedding
-from memories.errors import BrainError, NotAllowed, NotFound
+from memories.errors import BrainError, Conflict, NotAllowed, NotFound
 from memories.history import Stamp, content_of, record
 from memories.kinds import LONGTERM, SHORTTERM, Kind
 from memories.models import Aktion, Memory, Tag, Version
@@ -18,16 +18,19 @@ from memories.principal import Origin, Principal
 from memories.tags import known_tags, link, spell, unlink
 from memories.writing import write_in_groups
 
-Item = TypeVar("Item")
 _CLEANED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New values for some fields of one memory, by field name; `tag_namen` replaces all its tags."""
+    """New values for some fields of one memory, by field name; `tag_namen` replaces all its tags.
+
+    With `erwartete_version` the change holds for that version alone, and is a Conflict for any other.
+    """
 
     key: int
     values: Mapping[str, Any]
+    erwartete_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +76,28 @@ def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcom
         at = _moment(rows.values(), origin)
         known = known_tags(name for change in part for name in change.values.get("tag_namen", ()))
         found = [change for change in part if change.key in rows]
-        pairs = [(rows[c.key], _put(copy.copy(rows[c.key]), c.values, known, at)) for c in found]
+        fresh = [c for c in found if c.erwartete_version in {None, rows[c.key].version}]
+        pairs = [(rows[c.key], _put(copy.copy(rows[c.key]), c.values, known, at)) for c in fresh]
         outcomes = _revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at))
-        return [outcomes.get(change.key) or _no_memory() for change in part]
+        return [outcomes.get(c.key) or (_changed_meanwhile() if c.key in rows else _no_memory()) for c in part]
 
-    return _in_waves(changes, lambda change: change.key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+    return write_in_groups(changes, write, _landed(origin), apart=lambda change: change.key)
 
 
 def delete(kind: Kind, keys: Sequence[int], origin: Origin) -> list[Outcome]:
     """Delete memories; the history keeps their last state."""
+    return _delete(kind, keys, origin, only=lambda _row: True)
+
+
+def _delete(kind: Kind, keys: Sequence[int], origin: Origin, *, only: Callable[[Memory], bool]) -> list[Outcome]:
+    """Delete memories that are, once they are locked, still as they should be."""
 
     def write(part: Sequence[int]) -> list[Outcome]:
-        rows = _locked(kind, part, origin.principal)
+        rows = {key: row for key, row in _locked(kind, part, origin.principal).items() if only(row)}
         _remove(kind, list(rows), Stamp(origin, Aktion.GELOESCHT, _moment(rows.values(), origin)))
         return [Done(kind, key, rows[key].version + 1) if key in rows else _no_memory() for key in part]
 
-    return _in_waves(keys, lambda key: key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key)
 
 
 def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
@@ -107,21 +116,20 @@ def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
         _remove(SHORTTERM, list(rows), Stamp(origin, Aktion.BEFOERDERT, at, verweise=new))
         return [Done(LONGTERM, fresh[k].pk, 1, verweis=rows[k].kennung) if k in rows else _no_memory() for k in part]
 
-    return _in_waves(keys, lambda key: key, lambda wave: write_in_groups(wave, write, _landed(origin)))
+    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key)
 
 
 def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
     """Set a memory, also a deleted one, back to one of its versions. A validity that is over begins anew."""
 
     def write(_part: Sequence[int]) -> list[Outcome]:
-        newest = _newest_locked(kind, key)
+        rows, newest = _locked_with_newest(kind, key, origin.principal)
         history = kind.versions.objects.visible_to(origin.principal).filter(memory_id=key)
         if newest is None or kind.typ not in origin.principal.changes or not history.filter(pk=newest.pk).exists():
             return [_no_memory()]
         version = history.filter(version=number).first()
         if version is None:
             return [NotFound(_("The memory has no version of this number."), "version")]
-        rows = _locked(kind, [key], origin.principal, also_expired=True)
         at = max(_moment(rows.values(), origin), newest.zeitpunkt)
         known = known_tags(version.tag_namen)
         stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise={key: str(version)})
@@ -137,12 +145,14 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
 
 def clean_up(origin: Origin, progress: Callable[[int], None]) -> int:
     """Delete the short-term memories whose validity is over; returns how many. `progress` hears of each step."""
-    expired = SHORTTERM.memories.objects.filter(gueltig_bis__lt=timezone.now()).order_by("pk")
+    now = timezone.now()
+    expired = SHORTTERM.memories.objects.filter(gueltig_bis__lt=now).order_by("pk")
     deleted = 0
     last = 0
     while keys := list(expired.filter(pk__gt=last).values_list("pk", flat=True)[:_CLEANED_AT_ONCE]):
         last = keys[-1]
-        deleted += sum(isinstance(outcome, Done) for outcome in delete(SHORTTERM, keys, origin))
+        outcomes = _delete(SHORTTERM, keys, origin, only=lambda row: row.gueltig_bis < now)  # type: ignore[attr-defined]
+        deleted += sum(isinstance(outcome, Done) for outcome in outcomes)
         progress(deleted)
     return deleted
 
@@ -153,12 +163,17 @@ def _locked(kind: Kind, keys: Sequence[int], principal: Principal, *, also_expir
     return {row.pk: row for row in rows.filter(pk__in=keys).order_by("pk").select_for_update()}
 
 
-def _newest_locked(kind: Kind, key: int) -> Version | None:
-    """The memory's newest version, locked against another restore: a deleted memory has no row that could be."""
+def _locked_with_newest(kind: Kind, key: int, principal: Principal) -> tuple[dict[int, Memory], Version | None]:
+    """The memory's row, when it has one that may be changed, and its newest version; nobody adds another meanwhile.
+
+    A deleted memory has no row to lock, so restores wait for each other at its oldest version. The newest one is read
+    under both locks: whoever held the row before may have written it, even have removed the row.
+    """
     versions = kind.versions.objects.filter(memory_id=key)
     versions.order_by("version").select_for_update().first()
+    rows = _locked(kind, [key], principal, also_expired=True)
     newest: Version | None = versions.order_by("-version").first()
-    return newest
+    return rows, newest
 
 
 def _moment(rows: Iterable[Memory], origin: Origin) -> datetime:
@@ -262,25 +277,12 @@ def _valid_again(version: Version, kind: Kind, at: datetime) -> dict[str, Any]:
     return content
 
 
+def _changed_meanwhile() -> Conflict:
+    return Conflict(_("The memory was changed by somebody else in the meantime."), "version")
+
+
 def _no_memory() -> NotFound:
     return NotFound(_("There is no memory of this ID."), "ID")
-
-
-def _in_waves(
-    items: Sequence[Item], key: Callable[[Item], Hashable], run: Callable[[Sequence[Item]], Sequence[Outcome]]
-) -> list[Outcome]:
-    """Run items in waves, each memory once per wave, so that a repeated one is changed in the order sent."""
-    waves: list[list[int]] = []
-    seen: dict[Hashable, int] = {}
-    for place, item in enumerate(items):
-        number = seen[key(item)] = seen.get(key(item), -1) + 1
-        if number == len(waves):
-            waves.append([])
-        waves[number].append(place)
-    outcomes: dict[int, Outcome] = {}
-    for wave in waves:
-        outcomes.update(zip(wave, run([items[place] for place in wave]), strict=True))
-    return [outcomes[place] for place in range(len(items))]
 
 
 def _landed(origin: Origin) -> Callable[[Sequence[Outcome]], bool]:

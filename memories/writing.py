@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TypeVar
 
 from django.db import (
@@ -25,9 +26,12 @@ Result = TypeVar("Result")
 
 log = logging.getLogger(__name__)
 
-_ROW_FAULTS = (DataError, IntegrityError, ValueError, OverflowError, TypeError)
-_NOBODYS_FAULTS = (OperationalError, InterfaceError)
+_ROW_FAULTS = (DataError, IntegrityError, OperationalError, ValueError, OverflowError, TypeError)
+_MAY_PASS = (OperationalError, InterfaceError, IntegrityError)
+_FOREIGN_KEY_VIOLATION = "23503"
+_PROGRAM_LIMIT_EXCEEDED = "54"  # the class; PostgreSQL, appendix A
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before each repetition
+_REPEATED_WITHIN = 10.0  # seconds; a caller does not wait for ever
 _ONE_BY_ONE_AFTER = 10  # refused rows
 _sqlite_turn = threading.Lock()
 
@@ -36,22 +40,24 @@ def write_in_groups(
     items: Sequence[Item],
     write: Callable[[Sequence[Item]], Sequence[Result | BrainError]],
     landed: Callable[[Sequence[Result | BrainError]], bool],
+    *,
+    apart: Callable[[Item], Hashable] = id,
 ) -> list[Result | BrainError]:
     """What became of each item, in order. Whatever is returned as a result is committed.
 
     `write` stores a group inside a transaction and gives an outcome for each of its items; `landed` says, after a
-    connection was lost during the commit, whether those results are in the database. When nothing at all could be
-    stored since the database is away, Unavailable is raised; when a part was stored before, the rest is Unavailable.
+    connection was lost during the commit, whether those results are in the database. Items for which `apart` gives the
+    same are written one after the other, in the order sent. When nothing at all could be stored since the database is
+    away, Unavailable is raised; when a part was stored before, the rest is Unavailable.
     """
     outcomes: list[Result | BrainError] = [Refused(_("Not stored.")) for _item in items]
     stored = False
     refused = 0
-    groups = [range(len(items))] if items else []
+    groups = _waves([apart(item) for item in items])
     while groups:
         group = groups.pop()
-        part = items[group.start : group.stop]
         try:
-            done = _commit(part, write, landed)
+            done = _commit([items[place] for place in group], write, landed)
             stored = True
         except _ROW_FAULTS as fault:
             if len(group) > 1:
@@ -64,16 +70,31 @@ def write_in_groups(
         except Unavailable as fault:
             if not stored:
                 raise
+            group = [*group, *chain.from_iterable(groups)]
+            groups = []
             done = [fault] * len(group)
-        outcomes[group.start : group.stop] = done
+        for place, outcome in zip(group, done, strict=True):
+            outcomes[place] = outcome
     return outcomes
 
 
-def _smaller(group: range, *, one_by_one: bool) -> list[range]:
+def _waves(keys: Sequence[Hashable]) -> list[list[int]]:
+    """The places of the keys in groups, the first one last: each key once a group, a repeated one in the next."""
+    waves: list[list[int]] = []
+    seen: dict[Hashable, int] = {}
+    for place, key in enumerate(keys):
+        number = seen[key] = seen.get(key, -1) + 1
+        if number == len(waves):
+            waves.append([])
+        waves[number].append(place)
+    return waves[::-1]
+
+
+def _smaller(group: list[int], *, one_by_one: bool) -> list[list[int]]:
     if one_by_one:
-        return [range(place, place + 1) for place in group]
-    middle = (group.start + group.stop) // 2
-    return [range(group.start, middle), range(middle, group.stop)]
+        return [[place] for place in group]
+    middle = len(group) // 2
+    return [group[:middle], group[middle:]]
 
 
 def _commit(
@@ -81,13 +102,16 @@ def _commit(
     write: Callable[[Sequence[Item]], Sequence[Result | BrainError]],
     landed: Callable[[Sequence[Result | BrainError]], bool],
 ) -> Sequence[Result | BrainError]:
-    """Write one group in its own transaction, repeated for what is not the rows' fault."""
+    """Write one group in its own transaction, repeated for what is not the rows' fault; raises what is."""
+    until = time.monotonic() + _REPEATED_WITHIN
     for pause in (*_PAUSES, None):
         done: Sequence[Result | BrainError] | None = None
         try:
             with _turn(), transaction.atomic():
                 done = write(part)
-        except _NOBODYS_FAULTS as fault:
+        except _MAY_PASS as fault:
+            if not _may_pass(fault):
+                raise
             log.warning("The database was not available for a write: %s", type(fault).__name__)
             if not connection.in_atomic_block:
                 connection.close_if_unusable_or_obsolete()
@@ -95,23 +119,47 @@ def _commit(
                 return done
         else:
             return done
-        if pause is None:
+        if pause is None or time.monotonic() > until:
             break
         time.sleep(pause)
     raise Unavailable(_("The database cannot be reached at the moment; try again a little later."))
 
 
+def _may_pass(fault: DatabaseError | InterfaceError) -> bool:
+    """Whether the same group can succeed a moment later.
+
+    A tag that vanished since it was looked up is made again. A limit of the server's, which psycopg counts among the
+    operational errors, is passed by the row's size, so it will be again.
+    """
+    state = getattr(fault.__cause__, "sqlstate", None) or ""
+    if isinstance(fault, IntegrityError):
+        return state == _FOREIGN_KEY_VIOLATION
+    return not state.startswith(_PROGRAM_LIMIT_EXCEEDED)
+
+
 def _landed(done: Sequence[Result | BrainError], landed: Callable[[Sequence[Result | BrainError]], bool]) -> bool:
-    """Whether a commit whose answer was lost took place after all; without this a repetition would store it twice."""
+    """Whether a commit whose answer was lost took place after all; without this a repetition would store it twice.
+
+    The server may still be busy with it when it is asked, so "no" is believed only when it is the last answer.
+    """
+    answer: bool | None = None
     for pause in (0.0, *_PAUSES):
         time.sleep(pause)
         try:
-            return landed(done)
-        except _NOBODYS_FAULTS:
+            answer = landed(done)
+        except (OperationalError, InterfaceError):
+            answer = None
             connection.close()
-    raise Unavailable(
-        _("The connection to the database was lost while it stored this; look whether it is there before you repeat.")
-    )
+        if answer:
+            return True
+    if answer is None:
+        raise Unavailable(
+            _(
+                "The connection to the database was lost while it stored this; look whether it is there before you "
+                "repeat."
+            )
+        )
+    return False
 
 
 @contextmanager
