@@ -16,7 +16,7 @@ BRAIN_DATA = env.folder("BRAIN_DATA", BASE_DIR / "data")
 BRAIN_LIMITS = env.limits(os.environ)
 BRAIN_SHORTTERM_DAYS = env.whole_number("BRAIN_SHORTTERM_DAYS", 7)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
-BRAIN_THREADS = env.whole_number("BRAIN_THREADS", 8)
+BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 
 SECRET_KEY = env.secret("BRAIN_SECRET_KEY", BRAIN_DATA / "secret_key")
 DEBUG = False
