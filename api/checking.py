@@ -1,6 +1,7 @@
 """Checking values against a tool's JSON Schema: all faults at once, each with its path and a sentence."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
@@ -13,9 +14,10 @@ from django.utils.translation import pgettext_lazy
 from api.jsonbody import parse_text
 from api.schemas import Schema
 from memories.errors import BrainError, Invalid, Missing, TooLarge, UnknownField
-from memories.values import clean_text
+from memories.values import clean_text, finite_number
 
 MOST_FAULTS = 20
+_NUMBERS = frozenset({float, int})
 
 _TYPES: dict[str, str | Promise] = {
     "string": pgettext_lazy("JSON type", "text"),
@@ -41,12 +43,12 @@ class Checker:
 
     def faults(self, value: Any) -> list[BrainError]:
         """All faults of the value, at most 20."""
-        unclean = list(islice(_unclean(value, ""), MOST_FAULTS))
-        if unclean:
-            return unclean
-        found: list[BrainError] = []
+        found = list(islice(_unclean(value, ""), MOST_FAULTS))
+        if found:
+            value = _cleaned(value)
+        unclean = {fault.feld for fault in found}
         for error in islice(self._validator.iter_errors(value), MOST_FAULTS):
-            found.extend(self._told(error, value))
+            found.extend(fault for fault in self._told(error, value) if fault.feld not in unclean)
         # What was misnamed comes first: it is why something else is missing.
         return sorted(found, key=lambda fault: not isinstance(fault, UnknownField))[:MOST_FAULTS]
 
@@ -57,7 +59,7 @@ class Checker:
             return [Missing(_("This field is required."), _joined(path, kind.property))]
         if kind.name == "additionalProperties":
             schema, given = _at(self.schema, error.schema_path[:-1]), _at(value, error.instance_path)
-            return [_unknown(name, path, schema, given) for name in kind.unexpected]
+            return [_unknown(name, path, schema, given) for name in kind.unexpected[:MOST_FAULTS]]
         sentence = _SENTENCES.get(kind.name)
         return [sentence(kind, path) if sentence else Invalid(_("This value is not allowed here."), path or None)]
 
@@ -90,20 +92,47 @@ def _read(text: str, wanted: set[str]) -> Any:
     return value if any(isinstance(value, right[name]) for name in wanted & right.keys()) else text
 
 
-def _unclean(value: Any, path: str) -> Any:
-    """Texts that no database keeps, wherever they stand; vectors are passed over."""
-    if isinstance(value, str):
-        try:
-            clean_text(value, path)
-        except BrainError as fault:
+def _unclean(value: Any, path: str) -> Iterator[BrainError]:
+    """The faults of texts and numbers that no database keeps, wherever they stand."""
+    if isinstance(value, (str, float)):
+        fault = _kept_by_no_database(value, path or None)
+        if fault:
             yield fault
     elif isinstance(value, dict):
         for name, child in value.items():
             yield from _unclean(name, path)
             yield from _unclean(child, _joined(path, name))
-    elif isinstance(value, list) and not (value and isinstance(value[0], float)):
+    elif isinstance(value, list) and not _is_vector(value):
         for place, child in enumerate(value):
             yield from _unclean(child, f"{path}[{place}]")
+
+
+def _kept_by_no_database(value: str | float, feld: str | None) -> BrainError | None:
+    try:
+        if isinstance(value, str):
+            clean_text(value, feld)
+        else:
+            finite_number(value, feld)
+    except BrainError as fault:
+        return fault
+    return None
+
+
+def _is_vector(values: list[Any]) -> bool:
+    """Whether these are finite numbers alone, which need no closer look; thousands of them have to be quick."""
+    try:
+        return _NUMBERS.issuperset(map(type, values)) and all(map(math.isfinite, values))
+    except OverflowError:  # a whole number beyond float64
+        return False
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with something harmless in place of whatever no database keeps, so that the rest can be checked."""
+    if isinstance(value, (str, float)):
+        return type(value)() if _kept_by_no_database(value, None) else value
+    if isinstance(value, dict):
+        return {n: _cleaned(child) for n, child in value.items() if not _kept_by_no_database(n, None)}
+    return [_cleaned(child) for child in value] if isinstance(value, list) else value
 
 
 def _joined(path: str, name: str) -> str:

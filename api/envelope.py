@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from api import jsonbody
-from api.checking import MOST_FAULTS, faulty_together
+from api.checking import MOST_FAULTS, Checker, faulty_together
+from api.schemas import ENVELOPE, call
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools import TOOLS
 from memories import values
@@ -20,14 +21,32 @@ Answer = dict[str, Any]
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 _NOT_GIVEN = (None, "", "null")
+_FRAME = Checker(ENVELOPE)
+_ARGUMENTS = Checker(call({}))
 
 
-def find(name: object) -> Tool:
+def opened(frame: Any) -> tuple[str, Any]:
+    """The tool's name and its arguments. Raises a fault that carries all faults of the frame around them."""
+    hollow = frame | {"arguments": {}} if isinstance(frame, dict) and frame.get("arguments") is not None else frame
+    faults = _FRAME.faults(hollow)
+    if faults:
+        raise faulty_together(faults)
+    return frame["tool"], frame["arguments"]
+
+
+def references_of(arguments: Any) -> dict[str, Any]:
+    """The caller's references, also those of a call that is refused."""
+    arguments = _ARGUMENTS.decoded(arguments)
+    references = arguments.get("referenzfelder") if isinstance(arguments, dict) else None
+    return references if isinstance(references, dict) else {}
+
+
+def find(name: str) -> Tool:
     """The tool of this name. Raises UnknownTool, with the nearest name."""
-    tool = _BY_NAME.get(name) if isinstance(name, str) else None
+    tool = _BY_NAME.get(name)
     if tool is None:
-        told = _("There is no tool %(name)s.") % {"name": str(name)[:80]}
-        close = get_close_matches(str(name)[:80], _BY_NAME, n=1)
+        told = _("There is no tool %(name)s.") % {"name": name[:80]}
+        close = get_close_matches(name[:80], _BY_NAME, n=1)
         if close:
             told += " " + _("Did you mean %(name)s?") % {"name": close[0]}
         raise UnknownTool(told, "tool")
@@ -41,13 +60,11 @@ def callable_by(principal: Principal) -> list[Tool]:
 
 def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answer:
     """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored."""
-    forbidden = _forbidden(tool, principal)
-    if forbidden:
-        raise forbidden
     arguments = _tidied(tool.frame.decoded(arguments))
-    references = arguments.get("referenzfelder", {}) if isinstance(arguments, dict) else {}
+    references = references_of(arguments)
     if _asks_for_help(arguments):
-        return _answered(tool, [definition(tool)], {}, references if isinstance(references, dict) else {})
+        return _answered(tool, [define(tool, principal)], {}, references)
+    _permit(tool, principal)
     faults = tool.frame.faults(_around_entries(tool, arguments)) or _oversized(references)
     if faults:
         raise faulty_together(faults)
@@ -93,6 +110,18 @@ def definition(tool: Tool) -> dict[str, Any]:
         "spalten": dict(tool.spalten),
         "beispiel": tool.beispiel,
     }
+
+
+def define(tool: Tool, principal: Principal) -> Answer:
+    """The tool's definition. Raises NotAllowed when the principal may not call it."""
+    _permit(tool, principal)
+    return definition(tool)
+
+
+def _permit(tool: Tool, principal: Principal) -> None:
+    forbidden = _forbidden(tool, principal)
+    if forbidden:
+        raise forbidden
 
 
 def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
@@ -189,7 +218,7 @@ def _read_entry(tool: Tool, entry: Any) -> Any:
     entry = tool.entry.decoded(entry)
     faults = tool.entry.faults(entry)
     if faults:
-        if not isinstance(entry, dict):
+        if tool.shape is Shape.IDS or not isinstance(entry, dict):
             return faulty_together(faults)
         bad = {(fault.feld or "").split(".")[0].split("[")[0] for fault in faults}
         entry = {name: value for name, value in entry.items() if name not in bad}

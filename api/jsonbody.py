@@ -1,5 +1,6 @@
 """JSON in and out: strict (RFC 8259, no duplicate keys, bounded nesting), exact for integers of any size."""
 
+import json
 import re
 from typing import Any
 
@@ -19,7 +20,7 @@ def parse(body: bytes) -> Any:
 
     The fast parser accepts duplicate keys, of which it keeps the last: a body that has more colons than its value has
     members is read again by the strict one, which names the fault. So is a body that the fast one refuses: half a
-    surrogate pair is the fault of the entry it stands in, not of the call.
+    surrogate pair, or a number that is not finite, is the fault of the entry it stands in, not of the call.
     """
     try:
         value = msgspec.json.decode(body)
@@ -32,7 +33,7 @@ def parse(body: bytes) -> Any:
 
 def _read_strictly(body: bytes) -> Any:
     try:
-        value = strict_json(body.decode("utf-8"))
+        value = strict_json(body.decode("utf-8"), finite=False)
     except UnicodeDecodeError as error:
         raise NotJson(_("The body is not UTF-8 (byte %(place)d).") % {"place": error.start}) from error
     except ValueError as error:
@@ -68,5 +69,8 @@ def _bounded(value: Any) -> int:
 
 
 def write(value: Any) -> bytes:
-    """The value as JSON in UTF-8, letters as they are."""
-    return msgspec.json.encode(value)
+    """The value as JSON in UTF-8, letters as they are; half a surrogate pair, which a refusal may quote, is escaped."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value).encode("ascii")

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
-from api.schemas import Schema, answer, text
+from api.schemas import ENVELOPE, Schema, answer, text
 from api.tool import Tool
 
 _FAULT_STATUS = {
@@ -68,7 +68,7 @@ class ToolSchema(AutoSchema):
         """The tool's input schema."""
         if self.method != "POST":
             return None
-        return {"application/json": self._tool.input_schema if self._tool else _envelope()}
+        return {"application/json": self._tool.input_schema if self._tool else ENVELOPE}
 
     def get_response_serializers(self) -> Any:
         """The tool's output schema, and the answer to a call that was not executed."""
@@ -84,18 +84,6 @@ class ToolSchema(AutoSchema):
             serializer, status_code, *args, **options
         )
         return response | {"description": _FAULT_STATUS.get(status_code, "Ausgeführt")}
-
-
-def _envelope() -> Schema:
-    return {
-        "type": "object",
-        "properties": {
-            "tool": text("Name des Werkzeugs"),
-            "arguments": {"type": "object", "description": "inhalt, help und referenzfelder des Werkzeugs"},
-        },
-        "required": ["tool", "arguments"],
-        "additionalProperties": False,
-    }
 
 
 class AccessKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -2,17 +2,15 @@
 
 from typing import Any, cast
 
-from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api import envelope
-from api.checking import MOST_FAULTS
 from api.faults import answer_fault
 from api.tool import Tool
 from api.tools import TOOLS
-from memories.errors import BrainError, Invalid, Missing, UnknownTool
+from memories.errors import BrainError
 from memories.principal import Principal
 
 
@@ -21,14 +19,20 @@ class _Door(APIView):
 
     http_method_names = ["get", "post", "options"]
 
-    def execute(self, tool: Tool, arguments: Any, request: Request) -> Response:
+    def execute(self, name: str, arguments: Any, request: Request) -> Response:
         """Execute a call; a fault of the call becomes its answer here, where tool and references are known."""
         try:
-            answer = envelope.handle(tool, arguments, cast("Principal", request.user), "rest")
+            answer = envelope.handle(envelope.find(name), arguments, cast("Principal", request.user), "rest")
         except BrainError as fault:
-            references = arguments.get("referenzfelder") if isinstance(arguments, dict) else None
-            return answer_fault(fault, tool.name, references)
+            return answer_fault(fault, name, envelope.references_of(arguments))
         return Response(answer)
+
+    def define(self, name: str, request: Request) -> Response:
+        """Tell what a tool is, to a key that may call it."""
+        try:
+            return Response(envelope.define(envelope.find(name), cast("Principal", request.user)))
+        except BrainError as fault:
+            return answer_fault(fault, name)
 
 
 class ToolsView(_Door):
@@ -41,16 +45,8 @@ class ToolsView(_Door):
 
     def post(self, request: Request) -> Response:
         """Execute `{"tool": …, "arguments": {…}}`."""
-        frame = request.data
-        if not isinstance(frame, dict):
-            raise Invalid(_("The body must be an object with tool and arguments."))
-        unknown = sorted(frame.keys() - {"tool", "arguments"})[:MOST_FAULTS]
-        if unknown:
-            raise Invalid(_("Besides tool and arguments there is no %(names)s.") % {"names": ", ".join(unknown)})
-        for name in ("tool", "arguments"):
-            if name not in frame:
-                raise Missing(_("This field is required."), name)
-        return self.execute(envelope.find(frame["tool"]), frame["arguments"], request)
+        name, arguments = envelope.opened(request.data)
+        return self.execute(name, arguments, request)
 
 
 class ToolView(_Door):
@@ -60,12 +56,11 @@ class ToolView(_Door):
 
     def get(self, request: Request) -> Response:
         """The tool's definition."""
-        del request
-        return Response(envelope.definition(self.tool))
+        return self.define(self.tool.name, request)
 
     def post(self, request: Request) -> Response:
         """Execute the tool."""
-        return self.execute(self.tool, request.data, request)
+        return self.execute(self.tool.name, request.data, request)
 
 
 class UnknownToolView(_Door):
@@ -73,17 +68,8 @@ class UnknownToolView(_Door):
 
     def get(self, request: Request, name: str) -> Response:
         """404, with the nearest name."""
-        del request
-        return answer_fault(_unknown(name), name)
+        return self.define(name, request)
 
     def post(self, request: Request, name: str) -> Response:
         """404, with the nearest name."""
-        return self.get(request, name)
-
-
-def _unknown(name: str) -> BrainError:
-    try:
-        envelope.find(name)
-    except UnknownTool as fault:
-        return fault
-    raise AssertionError(name)
+        return self.execute(name, None, request)

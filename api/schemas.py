@@ -130,6 +130,16 @@ def _described(description: str | None) -> Schema:
     return {"description": description} if description else {}
 
 
+ENVELOPE: Schema = {
+    "type": "object",
+    "properties": {
+        "tool": text("Name des Werkzeugs"),
+        "arguments": {"type": "object", "description": "inhalt, help und referenzfelder des Werkzeugs"},
+    },
+    "required": ["tool", "arguments"],
+    "additionalProperties": False,
+}
+
 FAULT: Schema = {
     "type": "object",
     "properties": {

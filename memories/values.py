@@ -24,7 +24,7 @@ _LARGEST_EXACT_FLOAT = 2**53
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-def clean_text(text: str, feld: str) -> str:
+def clean_text(text: str, feld: str | None) -> str:
     """The text, byte for byte; NUL and lone surrogates are refused since no database keeps them."""
     if "\0" in text:
         raise Invalid(_("The text contains a NUL character."), feld)
@@ -150,12 +150,44 @@ def numbers_of(packed: bytes) -> list[float]:
     return [float(number) for number in np.frombuffer(packed, dtype="<f4").astype("U")]
 
 
-def strict_json(text: str) -> Any:
-    """The JSON value. Raises ValueError for NaN, Infinity, too large numbers, duplicate keys; TooLarge for nesting."""
+def finite_number(number: float, feld: str | None) -> float:
+    """The number; NaN and infinity, also as a number beyond float64 becomes one, are refused."""
+    if not math.isfinite(number):
+        raise Invalid(_("The number is not finite."), feld)
+    return number
+
+
+def strict_json(text: str, *, finite: bool = True) -> Any:
+    """The JSON value. Raises ValueError for duplicate keys, and when `finite` for NaN, Infinity, numbers too large.
+
+    Nesting beyond what can be read is TooLarge. Without `finite` such numbers are read, for others to refuse.
+    """
     try:
-        return _STRICT.decode(text)
+        return (_STRICT if finite else _WIDE).decode(text)
     except RecursionError as error:
         raise nested_too_deeply() from error
+
+
+def json_text(text: str, feld: str) -> str:
+    """The text, byte for byte, which must hold strict JSON of bounded length and nesting; an empty one is none."""
+    if not limited_text(text, feld, limits().memory):
+        return text
+    try:
+        level = [strict_json(text)]
+    except TooLarge as fault:
+        raise TooLarge(fault.meldung, feld) from fault
+    except ValueError as error:
+        raise Invalid(_("This is not valid JSON: %(reason)s.") % {"reason": error}, feld) from error
+    for _depth in range(limits().nesting + 1):
+        level = [child for node in level if isinstance(node, dict | list) for child in _children(node)]
+        if not level:
+            return text
+    raise TooLarge(nested_too_deeply().meldung, feld)
+
+
+def _children(node: Any) -> Iterable[Any]:
+    children: Iterable[Any] = node.values() if isinstance(node, dict) else node
+    return children
 
 
 def nested_too_deeply() -> TooLarge:
@@ -184,6 +216,7 @@ def _finite(digits: str) -> float:
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)
+_WIDE = json.JSONDecoder(object_pairs_hook=_without_duplicates)
 
 _DATE = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})")
 _GERMAN_DATE = re.compile(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year>[0-9]{4})")
