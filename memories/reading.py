@@ -142,13 +142,14 @@ def tag_counts(praefix: str, limit: int, weiter: str | None, principal: Principa
     tags = Tag.objects.filter(schluessel__startswith=tag_key(praefix))
     if weiter:
         tags = tags.filter(schluessel__gt=place_of(weiter, query)[0])
-    total: Any = sum((_carried(kind, principal) for kind in KINDS[1:]), _carried(KINDS[0], principal))
+    total: Any = sum((carried(kind, principal) for kind in KINDS[1:]), carried(KINDS[0], principal))
     found: list[Any] = list(tags.annotate(anzahl=total).filter(anzahl__gt=0).order_by("schluessel")[: limit + 1])
     counts = [TagCount(tag, tag.anzahl) for tag in found]
     return _page(counts, limit, query, lambda last: (last.tag.schluessel,))
 
 
-def _carried(kind: Kind, principal: Principal) -> Any:
+def carried(kind: Kind, principal: Principal) -> Any:
+    """How many memories of a kind, in sight of the principal, carry a tag: an annotation for tags."""
     seen = kind.memories.objects.visible_to(principal).filter(pk=OuterRef("memory_id"))
     links = kind.links.objects.filter(Exists(seen), tag_id=OuterRef("pk")).order_by().values("tag_id")
     return Coalesce(Subquery(links.annotate(n=Count("memory_id")).values("n")), 0)

@@ -179,15 +179,11 @@ def json_text(text: str, feld: str) -> str:
     except ValueError as error:
         raise Invalid(_("This is not valid JSON: %(reason)s.") % {"reason": error}, feld) from error
     for _depth in range(limits().nesting + 1):
-        level = [child for node in level if isinstance(node, dict | list) for child in _children(node)]
-        if not level:
+        containers = [node for node in level if isinstance(node, dict | list)]
+        if not containers:
             return text
+        level = [child for node in containers for child in (node.values() if isinstance(node, dict) else node)]
     raise TooLarge(nested_too_deeply().meldung, feld)
-
-
-def _children(node: Any) -> Iterable[Any]:
-    children: Iterable[Any] = node.values() if isinstance(node, dict) else node
-    return children
 
 
 def nested_too_deeply() -> TooLarge:

@@ -110,6 +110,10 @@ class AccessKey(models.Model):
             key_name=self.name,
         )
 
+    def revoke(self, at: datetime) -> None:
+        """End the key's use for good; the moment of an earlier revocation stays."""
+        AccessKey.objects.filter(pk=self.pk, revoked_at__isnull=True).update(revoked_at=at)
+
     def note_use(self, at: datetime) -> None:
         """Keep the moment of last use, at most once a minute."""
         if self.last_used_at is None or at - self.last_used_at >= _USE_IS_NOTED_EVERY:

@@ -1,0 +1,188 @@
+"""The filters of the lists. None asks the database which values there are: that costs a scan a page."""
+
+from collections.abc import Iterator
+from datetime import datetime, time, timedelta
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories import values
+from memories.errors import BrainError
+from memories.models import Aktion, MemoryTyp, ScopeTyp
+
+
+class TextFilter(admin.SimpleListFilter):
+    """An exact value, typed in."""
+
+    template = "admin/memories/text_filter.html"
+    column: ClassVar[str]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """No choices, but the filter is shown."""
+        return [("", "")]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """What the form holds: the value, and the other parameters, which stay."""
+        kept = {name: found for name, found in changelist.filter_params.items() if name != self.parameter_name}
+        yield {
+            "value": self.value() or "",
+            "kept": [(name, one) for name, found in kept.items() for one in found],
+            "without": changelist.get_query_string(remove=[str(self.parameter_name)]),
+        }
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows that have the value."""
+        typed = (self.value() or "").strip()
+        if not typed:
+            return queryset
+        try:
+            return self.narrowed(queryset, typed)
+        except BrainError as fault:
+            raise IncorrectLookupParameters(fault) from fault
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The rows whose column has this value. Raises Invalid for what no value can be."""
+        found: QuerySet[Any] = queryset.filter(**{self.column: values.identifier(typed, self.column)})
+        return found
+
+
+class TagFilter(TextFilter):
+    """A tag's name, in any case."""
+
+    title = _("tag")
+    parameter_name = "tag"
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The rows that carry the tag."""
+        found: QuerySet[Any] = queryset.with_all_tags([values.tag_name(typed, "tag")])
+        return found
+
+
+class ScopeFilter(TextFilter):
+    """The scope."""
+
+    title = _("scope")
+    parameter_name = column = "scope"
+
+
+class NutzerFilter(TextFilter):
+    """The owner."""
+
+    title = _("owner (nutzer)")
+    parameter_name = column = "nutzer"
+
+
+class AgentFilter(TextFilter):
+    """The agent."""
+
+    title = _("agent")
+    parameter_name = column = "agent"
+
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """One of a few values; any other value in a link is refused."""
+
+    options: ClassVar[Any]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        """The values with their names."""
+        return self.options
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows of the chosen value; all without one."""
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        if chosen not in {str(value) for value, _name in self.lookup_choices}:
+            raise IncorrectLookupParameters(self.parameter_name)
+        return self.narrowed(queryset, chosen)
+
+    def narrowed(self, queryset: QuerySet[Any], chosen: str) -> QuerySet[Any]:
+        """The rows whose column of the parameter's name has the value."""
+        return queryset.filter(**{str(self.parameter_name): chosen})
+
+
+class ScopeTypFilter(ChoiceFilter):
+    """The scope of brain memories."""
+
+    title = _("scope")
+    parameter_name = "scope_typ"
+    options = ScopeTyp.choices
+
+
+class MemoryTypFilter(ChoiceFilter):
+    """What a brain memory is about."""
+
+    title = _("type")
+    parameter_name = "memory_typ"
+    options = MemoryTyp.choices
+
+
+class AktionFilter(ChoiceFilter):
+    """What a version came from."""
+
+    title = _("action")
+    parameter_name = "aktion"
+    options = Aktion.choices
+
+
+class DoorFilter(ChoiceFilter):
+    """Through which door a change came."""
+
+    title = _("door")
+    parameter_name = "tuer"
+    options = [(name, name) for name in ("rest", "mcp", "admin", "import", "command")]
+
+
+def start_of_day(days_ago: int) -> datetime:
+    """When the day began that many days ago, in the server's time zone."""
+    day = timezone.localdate(timezone=timezone.get_default_timezone()) - timedelta(days=days_ago)
+    return datetime.combine(day, time.min, tzinfo=timezone.get_default_timezone())
+
+
+class AgeFilter(ChoiceFilter):
+    """How long ago; days begin at midnight in the server's time zone."""
+
+    title = _("age")
+    parameter_name = "age"
+    column: ClassVar[str] = "erstellt_am"
+    options = [
+        ("today", _("Today")),
+        ("week", _("Past 7 days")),
+        ("month", _("Past 30 days")),
+        ("old", _("Older than a year")),
+    ]
+    _DAYS: ClassVar[dict[str, int]] = {"today": 0, "week": 7, "month": 30}
+
+    def narrowed(self, queryset: QuerySet[Any], chosen: str) -> QuerySet[Any]:
+        """The rows of that age."""
+        if chosen == "old":
+            return queryset.filter(**{f"{self.column}__lt": start_of_day(365)})
+        return queryset.filter(**{f"{self.column}__gte": start_of_day(self._DAYS[chosen])})
+
+
+class WhenFilter(AgeFilter):
+    """How long ago a version was written."""
+
+    title = _("date")
+    column = "zeitpunkt"
+
+
+class ExpiredFilter(ChoiceFilter):
+    """Whether the validity is over; both are shown unless one is chosen."""
+
+    title = _("validity")
+    parameter_name = "validity"
+    options = [("valid", _("Valid")), ("expired", _("Expired"))]
+
+    def narrowed(self, queryset: Any, chosen: str) -> QuerySet[Any]:
+        """The rows that are valid, or no longer so."""
+        now = timezone.now()
+        found: QuerySet[Any] = queryset.filter(gueltig_bis__lt=now) if chosen == "expired" else queryset.current(now)
+        return found

@@ -1,0 +1,396 @@
+"""Lists and forms of the three kinds. Whatever changes goes through the services, so every change has its version."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db import models
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import truncatechars
+from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memories import services
+from memories.admin import filters
+from memories.admin.base import ReasonForm, origin_of
+from memories.admin.difference import embedding_state
+from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
+from memories.admin.history import HistoryAdmin, url_of
+from memories.errors import BrainError, Conflict
+from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
+from memories.models import Memory
+from memories.models.access import principal_of
+
+MOST_AT_ONCE = 500  # memories that are deleted together
+_BATCH = 100
+_SHOWN = 20
+_MOST_RELEVANT = 100
+_RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand")
+
+
+class MemoryAdmin(HistoryAdmin):
+    """A kind of memory."""
+
+    fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after
+    main: ClassVar[tuple[str, ...]]
+    further: ClassVar[tuple[str, ...]]
+    list_display: Any
+    list_filter: ClassVar[tuple[Any, ...]]
+
+    ordering = ("-erstellt_am", "-pk")
+    sortable_by = ("erstellt_am", "aktualisiert_am")
+    search_help_text = gettext_lazy("Searches the texts; an ID such as longterm_41 finds that memory.")
+    actions = ("delete_selected",)
+    formfield_overrides = {models.TextField: {"form_class": ExactText, "widget": BigText}}
+
+    # What the person sees and may do
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The memories in sight."""
+        found: QuerySet[Any] = self.kind.memories.objects.visible_to(principal_of(request.user))
+        return found
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may view the kind."""
+        return self.kind.typ in principal_of(request.user).sees
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may view and change the kind."""
+        principal = principal_of(request.user)
+        return self.has_view_permission(request, obj) and self.kind.typ in principal.changes
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whoever may change the kind and add to it."""
+        return self.has_change_permission(request) and super().has_add_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may change the kind and delete from it."""
+        return self.has_change_permission(request, obj) and super().has_delete_permission(request, obj)
+
+    # The list
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """The memories whose texts hold all the words; for an ID, that memory."""
+        try:
+            _kind, key = parse_id(search_term.strip(), "ID", only=self.kind)
+        except BrainError:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(pk=key), False
+
+    @admin.display(description=gettext_lazy("ID"))
+    def kennung(self, obj: Memory) -> str:
+        """The ID on the wire."""
+        return obj.kennung
+
+    @admin.display(description=gettext_lazy("Title"))
+    def kurz(self, obj: Memory) -> str:
+        """The first words."""
+        return truncatechars(str(obj), 80)
+
+    @admin.display(description=gettext_lazy("Tags"))
+    def schlagworte(self, obj: Memory) -> str:
+        """The tags by name."""
+        return ", ".join(obj.tag_namen)
+
+    @admin.display(description=gettext_lazy("Embedding"))
+    def embedding_zustand(self, obj: Memory) -> str:
+        """Whether there is an embedding and whether it still stands for the text."""
+        return embedding_state(obj)
+
+    # The form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """What is asked: all of a new memory, the texts and tags of an old one."""
+        if obj is None:
+            return [(None, {"fields": self.main}), (_("Where it belongs"), {"fields": self.further})]
+        hidden = ("grund", "geladene_version") if self.has_change_permission(request, obj) else ()
+        return [
+            (None, {"fields": (*self.main, *hidden)}),
+            (_("Where it belongs"), {"fields": self.further}),
+            (_("Record"), {"fields": _RECORD}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """What does not change in an old memory."""
+        return () if obj is None else (*self.fixed, *_RECORD)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, with the faults that the service found when it is shown again."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.faults = getattr(request, "brain_faults", ())  # type: ignore[attr-defined]
+        return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Whoever writes a memory usually is its owner."""
+        return {"nutzer": request.user.get_username()} | super().get_changeform_initial_data(request)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Without the transaction that Django puts around: the service commits before anything is said to be stored.
+
+        What the service refuses is shown in the form, which keeps what was typed.
+        """
+        context = {"subtitle": object_id and f"{self.kind.typ}_{object_id}"} | (extra_context or {})
+        try:
+            return self._changeform_view(request, object_id, form_url, context)  # type: ignore[attr-defined,no-any-return]
+        except BrainError as fault:
+            request.brain_faults = fault.faults  # type: ignore[attr-defined]
+            if isinstance(fault, Conflict):
+                context["conflict"] = url_of("history", self.kind, object_id)
+            return self._changeform_view(request, object_id, form_url, context)  # type: ignore[attr-defined,no-any-return]
+
+    def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: Any) -> None:
+        """Store what the form holds. Raises the service's fault."""
+        columns, origin = form.columns(self.kind), origin_of(request)
+        if change:
+            expected = form.cleaned_data["geladene_version"]
+            outcome = services.update(self.kind, [services.Change(obj.pk, columns, expected)], origin)[0]
+        else:
+            outcome = services.insert(self.kind, [columns], origin)[0]
+        if isinstance(outcome, BrainError):
+            raise outcome
+        obj.id = outcome.key
+        self._tell(request, outcome)
+
+    def _tell(self, request: HttpRequest, done: services.Done) -> None:
+        if not done.changed:
+            self.message_user(request, _("Nothing was changed, so there is no new version."), messages.INFO)
+            return
+        told = _("{} is stored as version {}.")
+        link = format_html('<a href="{}">{}</a>', url_of("change", self.kind, done.key), done.kennung)
+        self.message_user(request, format_html(told, link, done.version))
+
+    def response_add(self, request: HttpRequest, obj: Memory, post_url_continue: str | None = None) -> HttpResponse:
+        """Back to where the person wants to go on; what happened was told when it was stored."""
+        return self._go_on(request, obj)
+
+    def response_change(self, request: HttpRequest, obj: Memory) -> HttpResponse:
+        """Likewise."""
+        return self._go_on(request, obj)
+
+    def _go_on(self, request: HttpRequest, obj: Memory) -> HttpResponse:
+        if "_continue" in request.POST:
+            return HttpResponseRedirect(url_of("change", self.kind, obj.pk))
+        if "_addanother" in request.POST:
+            return HttpResponseRedirect(url_of("add", self.kind))
+        return self.response_post_save_change(request, obj)
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
+        """Of a deleted memory there is the history, from where it can be restored."""
+        try:
+            _kind, key = parse_id(f"{self.kind.typ}_{object_id}", "ID", only=self.kind)
+        except BrainError:
+            key = 0
+        versions = self.kind.versions.objects.visible_to(principal_of(request.user))
+        if not versions.filter(memory_id=key).exists():
+            return super()._get_obj_does_not_exist_redirect(request, opts, object_id)  # type: ignore[misc,no-any-return]
+        told = _("This memory was deleted. Its history is here, and it can be restored.")
+        self.message_user(request, told, messages.WARNING)
+        return HttpResponseRedirect(url_of("history", self.kind, key))
+
+    # Django's own log would hold texts of memories; the history has it all.
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """Nothing."""
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """Nothing."""
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Nothing."""
+
+    # Deleting
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Asks, then deletes; without Django's transaction around it."""
+        context = {"explanation": _("The history stays: a deleted memory can be restored from it.")}
+        try:
+            page: HttpResponse = self._delete_view(  # type: ignore[attr-defined]
+                request, object_id, context | {"reason_form": ReasonForm()} | (extra_context or {})
+            )
+        except BrainError as fault:
+            self.message_user(request, str(fault.meldung), messages.ERROR)
+            return HttpResponseRedirect(url_of("changelist", self.kind))
+        return page
+
+    def delete_model(self, request: HttpRequest, obj: Memory) -> None:
+        """Delete the memory. Raises the service's fault."""
+        outcome = services.delete(self.kind, [obj.pk], origin_of(request))[0]
+        if isinstance(outcome, BrainError):
+            raise outcome
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """The memories alone: what hangs on them goes with them, and there is no need to collect it."""
+        return [f"{obj.kennung}: {truncatechars(str(obj), 80)}" for obj in objs], {}, set(), []
+
+    @admin.action(permissions=["delete"], description=gettext_lazy("Delete selected %(verbose_name_plural)s"))
+    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """Asks, then deletes in batches."""
+        rows = list(queryset.order_by("pk")[: MOST_AT_ONCE + 1])
+        if len(rows) > MOST_AT_ONCE:
+            told = _("At most %(limit)d memories can be deleted at once. Narrow the list by filters.")
+            self.message_user(request, told % {"limit": MOST_AT_ONCE}, messages.ERROR)
+            return None
+        if "post" in request.POST:
+            self._delete_all(request, [row.pk for row in rows])
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Delete"),
+            "opts": self.opts,
+            "rows": self.get_deleted_objects(rows[:_SHOWN], request)[0],
+            "keys": [row.pk for row in rows],
+            "more": max(len(rows) - _SHOWN, 0),
+            "checkbox": ACTION_CHECKBOX_NAME,
+            "reason_form": ReasonForm(),
+            "explanation": _("The history stays: deleted memories can be restored from it."),
+        }
+        return TemplateResponse(request, "admin/memories/delete_selected.html", context)
+
+    def _delete_all(self, request: HttpRequest, keys: list[int]) -> None:
+        deleted = 0
+        try:
+            origin = origin_of(request)
+            for start in range(0, len(keys), _BATCH):
+                outcomes = services.delete(self.kind, keys[start : start + _BATCH], origin)
+                deleted += sum(isinstance(outcome, services.Done) for outcome in outcomes)
+        except BrainError as fault:
+            self.message_user(request, str(fault.meldung), messages.ERROR)
+        told = ngettext("%(count)d memory was deleted.", "%(count)d memories were deleted.", deleted)
+        self.message_user(request, told % {"count": deleted})
+
+
+class NoteAdmin(MemoryAdmin):
+    """What long-term and short-term memories share."""
+
+    form = NoteForm
+    fixed = ("scope", "scope_vk", "nutzer", "agent")
+    main: ClassVar[tuple[str, ...]] = ("kurzbeschreibung", "memory", "schlagworte")
+    further = fixed
+    deferred = ("memory", "embedding")
+    search_fields = ("kurzbeschreibung", "memory")
+    list_filter: ClassVar[tuple[Any, ...]] = (
+        filters.TagFilter,
+        filters.ScopeFilter,
+        filters.NutzerFilter,
+        filters.AgentFilter,
+        filters.AgeFilter,
+    )
+    list_display: Any = (
+        "kennung",
+        "kurz",
+        "schlagworte",
+        "bereich",
+        "nutzer",
+        "agent",
+        "version",
+        "erstellt_am",
+        "aktualisiert_am",
+        "embedding_zustand",
+    )
+    form_explanation = gettext_lazy("Saving writes a new version; the one before stays in the history.")
+
+    @admin.display(description=gettext_lazy("Scope"))
+    def bereich(self, obj: Any) -> str:
+        """The scope and its record."""
+        return f"{obj.scope} {obj.scope_vk}".strip()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A short description gets a small place."""
+        if db_field.name == "kurzbeschreibung":
+            kwargs["widget"] = SmallText
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+
+class LongtermAdmin(NoteAdmin):
+    """Long-term memories."""
+
+    kind = LONGTERM
+    list_explanation = gettext_lazy("What agents and people keep for good. Newest first.")
+
+
+class ShorttermAdmin(NoteAdmin):
+    """Short-term memories."""
+
+    kind = SHORTTERM
+    main = ("kurzbeschreibung", "memory", "schlagworte", "gueltig_bis")
+    list_filter = (*NoteAdmin.list_filter, filters.ExpiredFilter)
+    list_display = (*NoteAdmin.list_display[:-1], "gueltig_bis", "embedding_zustand")
+    list_explanation = gettext_lazy(
+        "What agents and people keep for a while. After its validity a memory is found by no search and later deleted; "
+        "here it is still shown. Newest first."
+    )
+
+
+class BrainMemoryAdmin(MemoryAdmin):
+    """Brain memories."""
+
+    kind = BRAIN
+    form = BrainForm
+    fixed = ("nutzer", "agent")
+    main = ("memory_typ", "titel", "inhalt", "inhalt_json", "schlagworte", "relevanz", "gueltig_bis")
+    further = (
+        "scope_typ",
+        "scope_modul",
+        "scope_id",
+        "agent_id",
+        "room_id",
+        "session_id",
+        "quelle_typ",
+        "quelle_id",
+        "nutzer",
+        "agent",
+    )
+    deferred = ("inhalt", "inhalt_json", "embedding")
+    search_fields = ("titel", "inhalt", "inhalt_json")
+    list_filter = (
+        filters.MemoryTypFilter,
+        filters.TagFilter,
+        filters.ScopeTypFilter,
+        filters.NutzerFilter,
+        filters.AgentFilter,
+        filters.AgeFilter,
+        filters.ExpiredFilter,
+    )
+    list_display = (
+        "kennung",
+        "memory_typ",
+        "kurz",
+        "schlagworte",
+        "bereich",
+        "nutzer",
+        "agent",
+        "relevanz",
+        "version",
+        "erstellt_am",
+        "aktualisiert_am",
+        "gueltig_bis",
+        "embedding_zustand",
+    )
+    list_explanation = gettext_lazy("Structured memories: work, decisions, experience, agents. Newest first.")
+    form_explanation = gettext_lazy("Saving writes a new version; the one before stays in the history.")
+
+    @admin.display(description=gettext_lazy("Scope"))
+    def bereich(self, obj: Any) -> str:
+        """The scope and its record."""
+        return f"{obj.get_scope_typ_display()} {obj.scope_id}".strip()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A title gets a small place; the relevance ends at 100."""
+        if db_field.name == "titel":
+            kwargs["widget"] = SmallText
+        elif db_field.name == "relevanz":
+            kwargs["max_value"] = _MOST_RELEVANT
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
