@@ -15,6 +15,7 @@ from memories.history import Stamp, content_of, record
 from memories.kinds import LONGTERM, SHORTTERM, Kind
 from memories.models import Aktion, Memory, Tag, Version
 from memories.principal import Origin, Principal
+from memories.search import index
 from memories.tags import known_tags, link, spell, unlink
 from memories.writing import write_in_groups
 
@@ -110,6 +111,7 @@ def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
         fresh = {key: _as_longterm(row, at) for key, row in rows.items()}
         LONGTERM.memories.objects.bulk_create(fresh.values())
         link(LONGTERM, fresh.values(), known)
+        index.put(LONGTERM, list(fresh.values()))
         old = {new.pk: rows[key].kennung for key, new in fresh.items()}
         record(LONGTERM, list(old), Stamp(origin, Aktion.BEFOERDERT, at, verweise=old))
         new = {key: memory.kennung for key, memory in fresh.items()}
@@ -215,6 +217,7 @@ def _add(kind: Kind, memories: Sequence[Memory], known: Mapping[str, Tag], stamp
     """Store rows that are not there yet, with their tags and their version."""
     kind.memories.objects.bulk_create(memories)
     link(kind, memories, known)
+    index.put(kind, memories)
     record(kind, [memory.pk for memory in memories], stamp)
 
 
@@ -242,6 +245,7 @@ def _revise(
     _store(kind, changed)
     unlink(kind, [memory.pk for memory in retagged])
     link(kind, retagged, known)
+    index.put(kind, changed, replaced=[now for now, _wanted in pairs])
     record(kind, [memory.pk for memory in changed], stamp)
     return outcomes
 
@@ -259,6 +263,7 @@ def _store(kind: Kind, changed: Sequence[Memory]) -> None:
 def _remove(kind: Kind, keys: Sequence[int], stamp: Stamp) -> None:
     """Take live rows away, after their last version was written; their tag links go with them."""
     record(kind, keys, stamp, leaving=True)
+    index.retire(kind, keys, stamp.at)
     kind.memories.objects.filter(pk__in=keys).delete()
 
 

@@ -14,6 +14,7 @@ from memories.models.memory import (
     ShorttermVersion,
     Version,
 )
+from memories.models.search import PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
 
 __all__ = [
@@ -27,12 +28,16 @@ __all__ = [
     "LongtermVersion",
     "Memory",
     "MemoryTyp",
+    "PastEntry",
     "ScopeTyp",
+    "SearchEntry",
     "ServiceAccount",
     "ShorttermMemory",
     "ShorttermTag",
     "ShorttermVersion",
     "Tag",
     "TagLink",
+    "VectorBlock",
     "Version",
+    "Word",
 ]

@@ -1,0 +1,205 @@
+"""Search: by text, by vector, or by both fused; as things are, or as they were at a moment. One public function."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from memories.kinds import KINDS, Kind
+from memories.models import Memory, SearchEntry, Version
+from memories.principal import Principal
+from memories.reading import Filter
+from memories.search import engine, text, vectors
+from memories.search.engine import Groups, Match
+from memories.search.query import TextQuery
+from memories.search.reach import FIRST_PART, STALE, groups, profile_token
+from memories.search.text import TextHit
+from memories.search.vectors import VectorHit, VectorQuery
+
+TEXT_SHARE, VECTOR_SHARE = 0.4, 0.6
+COUNTED_UP_TO = 10_000
+_DEPTH = 200  # hits of each leg
+_DEEPEST = 120_000
+_DEEPER = 8
+_COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to search for, where, and as of when; `text` or `vector` or both."""
+
+    text: TextQuery | None = None
+    vector: VectorQuery | None = None
+    kinds: Sequence[Kind] = KINDS
+    only: Filter = field(default_factory=Filter)
+    limit: int = 10
+    stand: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hit: the memory (its version, when searched as of a moment), its points from 0 to 1, and each leg's part."""
+
+    kind: Kind
+    memory: Memory | Version
+    points: float
+    text: TextHit | None
+    vector: VectorHit | None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """How many memories were in reach, and how many of them were left out; `exact` is False beyond 10,000."""
+
+    in_reach: int
+    expired: int
+    without_vector: int | None
+    stale: int | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The hits, best first, and what was searched."""
+
+    found: Sequence[Found]
+    searched: Searched
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    typ: str
+    memory_id: int
+    version: int
+    points: float
+    text: TextHit | None
+    vector: VectorHit | None
+
+
+def search(question: Question, principal: Principal) -> Result:
+    """The best memories for a question, of those that the principal may see; each is read anew before it is shown."""
+    reach = groups(principal, question.kinds, question.only)
+    depth = _DEPTH
+    while True:
+        ranked, exhausted = _ranked(question, reach, depth)
+        found = _shown(question, ranked, principal)
+        if len(found) >= question.limit or exhausted or depth >= _DEEPEST:
+            return Result(found[: question.limit], _searched(question, reach))
+        depth *= _DEEPER
+
+
+def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked], bool]:
+    """Both legs' hits in their common order, and whether there are no more."""
+    where, parameters = _condition(question)
+    texts: list[TextHit] = []
+    near: list[VectorHit] = []
+    if question.text is not None and not question.text.is_empty:
+        texts = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
+    if question.vector is not None and where:
+        near = vectors.hits_where(question.vector, reach, depth, where, parameters, then=question.stand is not None)
+    elif question.vector is not None:
+        near = vectors.hits(question.vector, reach, depth)
+    return _fused(texts, near), len(texts) < depth // 2 and len(near) < depth
+
+
+def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]:
+    """Weighted sum of both legs' scores, each spread over its best 100; one leg alone keeps its own scores."""
+    by_text = {(hit.typ, hit.memory_id, hit.version): hit for hit in texts}
+    by_vector = {(hit.typ, hit.memory_id, hit.version): hit for hit in near}
+    if texts and near:
+        text_points = _spread([hit.score for hit in texts])
+        vector_points = _spread([hit.cosine for hit in near])
+    else:
+        text_points, vector_points = _as_it_is, _as_it_is
+    ranked = []
+    for key in by_text.keys() | by_vector.keys():
+        one, other = by_text.get(key), by_vector.get(key)
+        points = [text_points(one.score)] if one else []
+        points += [vector_points(other.cosine)] if other else []
+        if texts and near:
+            points = [
+                TEXT_SHARE * (text_points(one.score) if one else 0.0)
+                + VECTOR_SHARE * (vector_points(other.cosine) if other else 0.0)
+            ]
+        ranked.append(_Ranked(*key, min(points[0], 1.0), one, other))
+    return sorted(ranked, key=lambda hit: (-hit.points, hit.typ, hit.memory_id))
+
+
+def _spread(scores: Sequence[float]) -> Callable[[float], float]:
+    best, least = scores[0], scores[: _COMPARED][-1]
+    return lambda score: max(0.0, (score - least) / (best - least)) if best > least else 1.0
+
+
+def _as_it_is(score: float) -> float:
+    return max(score, 0.0)
+
+
+def _condition(question: Question) -> tuple[str, list[Any]]:
+    """The filters that no token can tell: times and, as of a moment, what held then."""
+    only, parts, values = question.only, [], []
+    column = "seit" if only.zeitfeld == "aktualisiert_am" else "erstellt_am"
+    for sign, moment in ((">=", only.von), ("<=", only.bis)):
+        if moment is not None:
+            parts.append(f"AND c.{column} {sign} %s")
+            values.append(_moment(moment))
+    if question.stand is not None:
+        parts.append("AND c.seit <= %s AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s) AND (c.bis IS NULL OR c.bis > %s)")
+        values.extend([_moment(question.stand)] * 3)
+    return " ".join(parts), values
+
+
+def _moment(moment: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+def _shown(question: Question, ranked: Iterable[_Ranked], principal: Principal) -> list[Found]:
+    """The hits that are really there and to be seen, read from the database, until there are enough."""
+    found: list[Found] = []
+    hits = list(ranked)
+    step = max(2 * question.limit, 50)
+    for start in range(0, len(hits), step):
+        part = hits[start : start + step]
+        rows = _rows(part, principal, then=question.stand is not None)
+        for hit in part:
+            row = rows.get((hit.typ, hit.memory_id))
+            if row is not None:
+                kind = next(kind for kind in KINDS if kind.typ == hit.typ)
+                found.append(Found(kind, row, hit.points, hit.text, hit.vector))
+        if len(found) >= question.limit:
+            break
+    return found
+
+
+def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mapping[tuple[str, int], Any]:
+    rows: dict[tuple[str, int], Any] = {}
+    for kind in KINDS:
+        wanted = {hit.memory_id: hit.version for hit in part if hit.typ == kind.typ}
+        if wanted and then:
+            versions = kind.versions.objects.visible_to(principal).filter(memory_id__in=wanted)
+            versions = versions.filter(version__in=set(wanted.values()))
+            rows |= {(kind.typ, row.memory_id): row for row in versions if wanted[row.memory_id] == row.version}
+        elif wanted:
+            seen = kind.memories.objects.visible_to(principal).filter(pk__in=wanted)
+            rows |= {(kind.typ, row.pk): row for row in seen}
+    return rows
+
+
+def _searched(question: Question, reach: Groups) -> Searched:
+    """Counts of the live memories in reach, up to 10,000."""
+    most = COUNTED_UP_TO + 1
+
+    def count(*more: list[str]) -> int:
+        return engine.count(Match([*reach, [FIRST_PART], *more]), most)
+
+    in_reach = count()
+    gone = SearchEntry.objects.filter(gueltig_bis__lt=timezone.now(), teil=0).values_list("geltung", flat=True)[:most]
+    expired = sum(vectors.reached(geltung, reach) for geltung in gone)
+    without = stale = None
+    if question.vector is not None:
+        profile = [profile_token(question.vector.profile.profil_hash, question.vector.profile.dimension)]
+        without = in_reach - count(profile)
+        stale = None if question.vector.also_stale else count(profile, [STALE])
+    return Searched(min(in_reach, COUNTED_UP_TO), expired, without, stale, exact=in_reach < most)

@@ -1,0 +1,83 @@
+"""From the words of a query to concepts: inflections, compounds and near spellings that the vocabulary really holds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from memories.search import engine
+
+_SHORTEST_PREFIX = 4
+_SHORTEST_INSIDE = 5
+_MOST = 40
+_COMPOUND = 0.5
+_PART = 0.5
+_NEAR = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A word of the query with all that counts for it, by weight, and in how many entries it occurs."""
+
+    weights: Mapping[str, float]
+    df: int
+
+
+def concepts(words: Iterable[str]) -> list[Concept]:
+    """The concepts of these words; a word that nothing in the vocabulary stands for has none."""
+    wanted = list(words)
+    weights = {word: _weights(word) for word in wanted}
+    counts = engine.frequencies({term for each in weights.values() for term in each})
+    found = []
+    for word in wanted:
+        held = {term: weight for term, weight in weights[word].items() if counts.get(term)}
+        if held:
+            found.append(Concept(held, sum(counts[term] for term in held)))
+    return found
+
+
+def _weights(word: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    if len(word) >= _SHORTEST_PREFIX and word.isalpha():
+        for compound in engine.words_with(word, _MOST):
+            if compound.startswith(word) or len(word) >= _SHORTEST_INSIDE:
+                weights[compound] = _COMPOUND
+        for part in engine.known(_pieces(word)):
+            weights.setdefault(part, _PART)
+    known = bool(engine.known([word]))
+    if not known and len(word) >= _SHORTEST_PREFIX:
+        for near in engine.words_like(word):
+            if _distance(word, near) <= _allowed(word):
+                weights[near] = max(weights.get(near, 0.0), _NEAR)
+    weights[word] = 1.0
+    return weights
+
+
+def _pieces(word: str) -> list[str]:
+    """What a compound may be made of: its beginnings, its ends and, when long enough, what stands inside."""
+    size = len(word)
+    return [
+        word[start:end]
+        for start in range(size)
+        for end in range(start + _SHORTEST_PREFIX, size + 1)
+        if end - start < size and (start == 0 or end == size or end - start >= _SHORTEST_INSIDE)
+    ]
+
+
+def _allowed(word: str) -> int:
+    return 1 if len(word) < 8 else 2
+
+
+def _distance(left: str, right: str) -> int:
+    """Optimal string alignment distance: insertions, deletions, substitutions, neighbours swapped (Damerau 1964)."""
+    if abs(len(left) - len(right)) > 2:
+        return 3
+    before: list[int] = []
+    last = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        row = [i]
+        for j, b in enumerate(right, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]

@@ -1,0 +1,94 @@
+"""Keeping the search index: an entry for each memory, written in the memory's own transaction."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from memories.kinds import BRAIN, Kind
+from memories.models import Memory, SearchEntry
+from memories.search.analyser import stems
+from memories.search.reach import FIRST_PART, STALE, profile_token, token
+from memories.search.vectors import unit
+from memories.values import tag_key
+
+PART = 50_000  # characters; a longer text has several entries
+_UPDATED = (
+    "version seit gueltig_bis profil_hash dimension veraltet vektor stamm geltung block erstellt_am".split()  # noqa: SIM905
+)
+
+
+def put(kind: Kind, memories: Iterable[Memory], replaced: Sequence[Memory] = ()) -> None:
+    """Make these memories be found as they are now. `replaced` are their former states, if any. One statement a rule."""
+    SearchEntry.objects.bulk_create(
+        [entry for memory in memories for entry in _entries(kind, memory)],
+        update_conflicts=True,
+        unique_fields=["typ", "memory_id", "teil"],
+        update_fields=_UPDATED,
+    )
+    for memory in memories:
+        former = next((old for old in replaced if old.pk == memory.pk and len(_text(old)) > PART), None)
+        if former is not None:
+            parts = len(list(_parts(_text(memory))))
+            drop(SearchEntry.objects.filter(typ=kind.typ, memory_id=memory.pk, teil__gte=parts), memory.aktualisiert_am)
+
+
+def retire(kind: Kind, keys: Sequence[int], at: datetime) -> None:
+    """Make these memories be found no longer, but in what was known before this moment."""
+    drop(SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys), at)
+
+
+def drop(entries: "object", at: datetime) -> None:
+    entries.update(bis=at)
+    entries.delete()
+
+
+def _entries(kind: Kind, memory: Memory) -> Iterator[SearchEntry]:
+    vector = None if memory.embedding is None else unit(np.frombuffer(bytes(memory.embedding), dtype="<f4"))
+    reach = " ".join(_reach(kind, memory))
+    for teil, part in enumerate(_parts(_text(memory))):
+        yield SearchEntry(
+            typ=kind.typ,
+            memory_id=memory.pk,
+            teil=teil,
+            version=memory.version,
+            seit=memory.aktualisiert_am,
+            erstellt_am=memory.erstellt_am,
+            gueltig_bis=memory.gueltig_bis if kind.memories.EXPIRES else None,
+            profil_hash=memory.embedding_profil_hash,
+            dimension=memory.embedding_dimension,
+            veraltet=memory.embedding_veraltet,
+            vektor=vector.tobytes() if vector is not None and teil == 0 else None,
+            stamm=" ".join(stems(part)),
+            geltung=reach if teil else f"{FIRST_PART} {reach}",
+        )
+
+
+def _text(memory: Memory) -> str:
+    return "\n".join([*memory.texts, *memory.tag_namen])
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text in parts of at most PART characters, cut at a blank where there is one."""
+    start = 0
+    while len(text) - start > PART:
+        end = text.rfind(" ", start + PART // 2, start + PART)
+        end = end if end > 0 else start + PART
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _reach(kind: Kind, memory: Memory) -> Iterator[str]:
+    record = memory.scope_id if kind is BRAIN else memory.scope_vk
+    yield token("k", kind.typ)
+    yield token("n", memory.nutzer)
+    yield token("a", memory.agent)
+    yield token("s", getattr(memory, kind.memories.SCOPE))
+    yield token("r", record)
+    for name in memory.tag_namen:
+        yield token("t", tag_key(name))
+    if memory.embedding_profil_hash is not None and memory.embedding_dimension is not None:
+        yield profile_token(memory.embedding_profil_hash, memory.embedding_dimension)
+        if memory.embedding_veraltet:
+            yield STALE

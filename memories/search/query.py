@@ -1,0 +1,43 @@
+"""What somebody searches for: words that are OR-ed and ranked, phrases in quotes, and what a leading minus excludes."""
+
+import re
+from dataclasses import dataclass
+
+from memories.search.analyser import stems
+
+_PIECE = re.compile(r'(?P<minus>-?)"(?P<phrase>[^"]*)"|(?P<word>\S+)')
+_MOST_WORDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """A query as stems: each word one or more of them, phrases that must occur, and what must not."""
+
+    words: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look for; to exclude something alone finds nothing."""
+        return not self.words and not self.phrases
+
+
+def parse(text: str) -> TextQuery:
+    """The query that a text means. No text is an error; marks that mean nothing are passed over."""
+    words: list[str] = []
+    phrases: list[tuple[str, ...]] = []
+    excluded: list[tuple[str, ...]] = []
+    for piece in _PIECE.finditer(text):
+        phrase, word = piece["phrase"], piece["word"]
+        if phrase is not None:
+            found = tuple(stems(phrase))
+            if found:
+                (excluded if piece["minus"] else phrases).append(found)
+        elif word.startswith("-") and len(word) > 1 and word[1].isalnum():
+            excluded.extend((stem,) for stem in stems(word[1:])[:1])
+        else:
+            words.extend(stems(word))
+    # A word of the phrase counts for the ranking too.
+    words.extend(stem for phrase in phrases for stem in phrase)
+    return TextQuery(tuple(dict.fromkeys(words))[:_MOST_WORDS], tuple(phrases), tuple(excluded))

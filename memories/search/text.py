@@ -1,0 +1,70 @@
+"""Ranking by text: candidates from the database, then BM25 over concepts (Robertson & Zaragoza 2009, with summed tf, df)."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memories.search import engine
+from memories.search.engine import Groups, Match
+from memories.search.expansion import Concept, concepts
+from memories.search.query import TextQuery
+
+_K1 = 0.9
+_B = 0.5
+_TOO_COMMON = 0.05  # of all entries; such words rank, but do not choose
+_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """An entry with its score: at least 0, and 1 for one that holds all words as often as could count."""
+
+    typ: str
+    memory_id: int
+    version: int
+    score: float
+    words: tuple[str, ...]
+
+
+def hits(
+    query: TextQuery, reach: Groups, most: int, where: str = "", parameters: Sequence[Any] = (), *, then: bool = False
+) -> list[TextHit]:
+    """The best entries for the words of the query, one a memory, best first; with `then` among past entries as well."""
+    found = concepts(query.words)
+    if not found:
+        return []
+    chosen = _choosing(found, engine.size())
+    terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
+    match = Match(reach, terms, query.phrases, query.excluded)
+    tables = (False, True) if then else (False,)
+    rows = [row for past in tables for row in engine.candidates(match, most, where=where, parameters=parameters, past=past)]
+    return _ranked(rows, found)
+
+
+def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
+    """The concepts that choose the candidates: words that nearly every memory has would choose them all."""
+    rare = sorted(found, key=lambda concept: concept.df)
+    return rare[:_KEPT] + [concept for concept in rare[_KEPT:] if concept.df <= _TOO_COMMON * size]
+
+
+def _ranked(rows: Sequence[Any], found: Sequence[Concept]) -> list[TextHit]:
+    documents = [(row, row[4].split(" ")) for row in rows]
+    mean = sum(len(words) for _row, words in documents) / max(len(documents), 1)
+    size = engine.size()
+    idf = [math.log1p((size - min(c.df, size) + 0.5) / (c.df + 0.5)) for c in found]
+    whole = sum(idf) * (_K1 + 1)
+    best: dict[tuple[str, int], TextHit] = {}
+    for (_id, typ, memory_id, version, _stems), words in documents:
+        counts = Counter(words)
+        score, held = 0.0, []
+        for weight, concept in zip(idf, found, strict=True):
+            tf = sum(share * counts[term] for term, share in concept.weights.items() if term in counts)
+            if tf:
+                score += weight * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * len(words) / mean))
+                held.extend(term for term in concept.weights if term in counts)
+        hit = TextHit(typ, memory_id, version, score / whole, tuple(held))
+        if score and ((typ, memory_id) not in best or best[typ, memory_id].score < hit.score):
+            best[typ, memory_id] = hit
+    return sorted(best.values(), key=lambda hit: (-hit.score, hit.typ, hit.memory_id))
