@@ -215,3 +215,18 @@ def test_the_language_is_switched_in_the_header(anna: Client) -> None:
     assert "Abmelden" in page
     assert "<title>" in page
     assert "Brain" in page
+
+
+def test_the_language_is_switched_before_signing_in() -> None:
+    client = Client(headers={"Accept-Language": "en"})
+    assert 'value="de"' in client.get("/admin/login/").content.decode()
+    page = client.post("/i18n/setlang/", {"language": "de", "next": "/admin/login/"}, follow=True).content.decode()
+    assert "Anmelden" in page
+
+
+def test_lists_and_forms_explain_themselves(anna: Client) -> None:
+    for model in ("longtermmemory", "shorttermmemory", "brainmemory", "accesskey", "serviceaccount"):
+        for page in ("", "add/"):
+            assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/{page}").content, (model, page)
+    for model in ("longtermversion", "shorttermversion", "brainversion", "tag"):
+        assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/").content, model

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList, ChangeListSearchForm
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
@@ -117,5 +118,9 @@ class ReasonForm(forms.Form):
     """Why something is done; the history keeps it."""
 
     grund = forms.CharField(
-        label=_("Reason"), required=False, strip=False, help_text=_("Optional; written into the history.")
+        label=_("Reason"),
+        required=False,
+        strip=False,
+        widget=AdminTextInputWidget,
+        help_text=_("Optional; written into the history."),
     )
