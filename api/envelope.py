@@ -205,17 +205,17 @@ def _asked(tool: Tool, inhalt: Mapping[str, Any], origin: Origin) -> Reply:
 
 def _one_by_one(tool: Tool, entries: Sequence[Any], origin: Origin) -> Reply:
     """The reply to entries that are judged one by one: those with a fault never reach the handler."""
+    entries = [tool.entry.decoded(entry) for entry in entries]
     read = [_read_entry(tool, entry) for entry in entries]
     good = [entry for entry in read if not isinstance(entry, BrainError)]
     reply = tool.handler(Call(good, origin)) if good else Reply([])
     done = iter(reply.rows)
     rows = [entry if isinstance(entry, BrainError) else next(done) for entry in read]
-    return Reply([_named(row, entry) for row, entry in zip(rows, entries, strict=True)], reply.top)
+    return Reply([_named(tool, row, entry) for row, entry in zip(rows, entries, strict=True)], reply.top)
 
 
 def _read_entry(tool: Tool, entry: Any) -> Any:
     """The entry in canonical form, or the fault that carries all of its faults."""
-    entry = tool.entry.decoded(entry)
     faults = tool.entry.faults(entry)
     if faults:
         if tool.shape is Shape.IDS or not isinstance(entry, dict):
@@ -229,10 +229,11 @@ def _read_entry(tool: Tool, entry: Any) -> Any:
     return faulty_together(faults) if faults else read
 
 
-def _named(row: Row | BrainError, entry: Any) -> Row | BrainError:
+def _named(tool: Tool, row: Row | BrainError, entry: Any) -> Row:
     """A failed row of an entry that names a memory tells its ID, so that nobody has to count."""
-    kennung = entry.get("ID") if isinstance(entry, dict) else entry
-    return {"ID": kennung, "fehler": row} if isinstance(row, BrainError) and isinstance(kennung, str) else row
+    fields = {"fehler": row} if isinstance(row, BrainError) else row
+    kennung = entry if tool.shape is Shape.IDS else entry.get("ID") if isinstance(entry, dict) else None
+    return {"ID": kennung} | fields if "fehler" in fields and isinstance(kennung, str) else fields
 
 
 def _row(tool: Tool, place: int, row: Row | BrainError) -> Row:

@@ -17,7 +17,7 @@ from memories.principal import Principal
 class _Door(APIView):
     """What the views of the tools have in common."""
 
-    http_method_names = ["get", "post", "options"]
+    http_method_names = ["get", "head", "post"]
 
     def execute(self, name: str, arguments: Any, request: Request) -> Response:
         """Execute a call; a fault of the call becomes its answer here, where tool and references are known."""

@@ -184,7 +184,10 @@ def answer(row: Mapping[str, Schema], top: Mapping[str, Schema] | None = None) -
                     "type": "object",
                     "properties": {
                         "index": {"type": "integer", "description": "Platz des Eintrags im Aufruf, ab 0"},
-                        "typ": text("longterm, shortterm, brain oder tag"),
+                        "typ": {
+                            "type": ["string", "null"],
+                            "description": "longterm, shortterm, brain oder tag; null, wo die ID keine ist",
+                        },
                         "erfolg": {"type": "boolean"},
                         "fehler": FAULT,
                         **row,

@@ -21,7 +21,6 @@ _BLANKS = re.compile(r"\s+")
 _INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 _JOINERS = frozenset("\u200c\u200d")  # hold emoji and Persian words together
 _LARGEST_EXACT_FLOAT = 2**53
-_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def clean_text(text: str, feld: str | None) -> str:
@@ -133,13 +132,13 @@ def embedding(numbers: Sequence[float], feld: str) -> bytes:
         wide = np.array(numbers, dtype=np.float64)
     except OverflowError as error:
         raise Invalid(_("The embedding holds a number that is too large for float32."), feld) from error
-    too_large = ~(np.abs(wide) <= _LARGEST_FLOAT32)
-    if too_large.any():
-        place = int(too_large.argmax())
-        if math.isfinite(wide[place]):
-            raise Invalid(_("The number is too large for float32."), f"{feld}[{place}]")
-        raise Invalid(_("The number is not finite."), f"{feld}[{place}]")
-    narrow = wide.astype("<f4")
+    with np.errstate(over="ignore"):  # what rounds to infinity is refused; 3.4028235e38 is how the largest is spelled
+        narrow = wide.astype("<f4")
+    finite = np.isfinite(narrow)
+    if not finite.all():
+        place = int(finite.argmin())
+        finite_number(wide[place], f"{feld}[{place}]")
+        raise Invalid(_("The number is too large for float32."), f"{feld}[{place}]")
     if not narrow.any():
         raise Invalid(_("The embedding is a zero vector, which has no direction to compare."), feld)
     return narrow.tobytes()

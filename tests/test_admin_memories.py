@@ -1,7 +1,9 @@
 """Memories in the admin: forms that save through the services, with the same history as every other door."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
 from memories.models import BrainMemory, LongtermMemory, LongtermVersion, ShorttermMemory, Tag
@@ -216,6 +218,18 @@ def test_an_embedding_shows_its_state_and_becomes_stale_with_the_text(anna: Clie
     anna.post(url("change", key), form(anna, url("change", key)) | {"memory": "anders"})
     assert b"stale, 4 numbers, profile p1" in anna.get(url("change", key)).content
     assert b"stale, 4 numbers" in anna.get(url("changelist")).content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_told_to_be_stored_before_it_is_committed(anna: Client) -> None:
+    key = store()
+    fields = form(anna, url("change", key)) | {"memory": "neu"}
+    for address, sent in ((url("change", key), fields), (url("delete", key), {"post": "yes"})):
+        with CaptureQueriesContext(connection) as queries:
+            assert anna.post(address, sent).status_code == 302
+        statements = [query["sql"].split(" ")[0] for query in queries.captured_queries]
+        assert "SAVEPOINT" not in statements
+        assert "COMMIT" in statements
 
 
 def test_the_draft_of_the_cast_is_what_an_agent_stores() -> None:

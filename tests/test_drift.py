@@ -10,10 +10,14 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from memories import services
 from memories.drift import Flaw, deviations
 from memories.kinds import BRAIN, KINDS, LONGTERM, SHORTTERM, Kind
 from memories.models import LongtermTag, LongtermVersion, ShorttermMemory, ShorttermVersion, Tag
+from memories.principal import SYSTEM, Origin
+from memories.services import Change
 from tests.conftest import Agent, note
+from tests.trouble import after_statement, together
 
 
 @pytest.fixture
@@ -237,6 +241,26 @@ def test_clean_up_deletes_what_is_no_longer_valid_and_nothing_else(anna: Agent) 
     assert set(last.values_list("aktion", "durch_nutzer", "tuer", "tool", "kurzbeschreibung")) == {
         ("geloescht", "system", "command", "clean_up", "alt")
     }
+    assert found() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_clean_up_spares_a_memory_whose_validity_was_extended_meanwhile(anna: Agent) -> None:
+    anna.call("insert_brain_shortterm_memory", memories=[note()])
+    (key,) = ShorttermMemory.objects.values_list("pk", flat=True)
+    origin = Origin(SYSTEM, nutzer="anna", agent="", tuer="admin", tool="change")
+    now = timezone.now()
+    services.update(SHORTTERM, [Change(key, {"gueltig_bis": now - timedelta(days=1)})], origin)
+
+    def extend() -> None:
+        change = Change(key, {"gueltig_bis": now + timedelta(days=1)})
+        together([lambda: services.update(SHORTTERM, [change], origin)])
+
+    out = StringIO()
+    with after_statement('SELECT "memories_shorttermmemory"."id"', extend):
+        call_command("clean_up", stdout=out)
+    assert out.getvalue().split()[-1] == "0"
+    assert ShorttermMemory.objects.get().version == 3
     assert found() == []
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -373,15 +374,14 @@ def test_a_commit_that_failed_is_repeated(verb: str) -> None:
 
 @postgresql_only
 def test_when_nobody_can_tell_whether_it_was_stored_the_caller_is_told_to_look() -> None:
-    away = database_away()
+    with ExitStack() as until_here:
 
-    def vanish() -> None:
-        away.__enter__()
-        lose_the_answer()
+        def vanish() -> None:
+            until_here.enter_context(database_away())
+            lose_the_answer()
 
-    with at_commit(after=vanish), pytest.raises(Unavailable) as raised:
-        insert(longterm())
-    away.__exit__(None, None, None)
+        with at_commit(after=vanish), pytest.raises(Unavailable) as raised:
+            insert(longterm())
     with override("en"):
         assert "look whether it is there" in str(raised.value.meldung)
     assert LongtermMemory.objects.count() == 1
@@ -415,10 +415,8 @@ def test_a_database_that_is_away_is_not_ready(client: Any) -> None:
 
 def test_what_was_stored_before_the_database_went_away_is_told_entry_by_entry() -> None:
     drafts = [brain(relevanz=101 if place == 70 else 50) for place in range(100)]
-    away = database_away()
-    with at_commit(after=away.__enter__):
+    with ExitStack() as until_here, at_commit(after=lambda: until_here.enter_context(database_away())):
         outcomes = services.insert(BRAIN, drafts, origin())
-    away.__exit__(None, None, None)
     kinds = [type(outcome) for outcome in outcomes]
     assert kinds == [Done] * 50 + [Unavailable] * 50
     assert BrainMemory.objects.count() == 50
@@ -429,13 +427,9 @@ def test_a_repeated_id_whose_second_change_found_no_database_is_told_so(anna: Ag
     kennung = anna.store()
     other = anna.store()
     entry = {"ID": kennung, "kurzbeschreibung": "k", "tags": []}
-    away = database_away()
-    with at_commit(after=away.__enter__):
-        answer = anna.call(
-            "update_brain_longterm_memory",
-            memories=[entry | {"memory": "eins"}, entry | {"memory": "zwei"}, entry | {"ID": other, "memory": "eins"}],
-        )
-    away.__exit__(None, None, None)
+    changes = [entry | {"memory": "eins"}, entry | {"memory": "zwei"}, entry | {"ID": other, "memory": "eins"}]
+    with ExitStack() as until_here, at_commit(after=lambda: until_here.enter_context(database_away())):
+        answer = anna.call("update_brain_longterm_memory", memories=changes)
     assert [row["erfolg"] for row in answer["daten"]] == [True, False, True]
     assert answer["daten"][1]["fehler"]["code"] == "nicht_verfuegbar"
     assert set(LongtermMemory.objects.values_list("memory", "version")) == {("eins", 2)}

@@ -116,7 +116,9 @@ def after_statement(beginning: str, then: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def at_commit(*, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None) -> Iterator[None]:
+def at_commit(
+    *, before: Callable[[], object] | None = None, after: Callable[[], object] | None = None
+) -> Iterator[None]:
     """Do this, once, right before or right after the next commit."""
     real: Callable[[], None] = connection.commit
     times = 0
@@ -177,3 +179,13 @@ def wait_until_somebody_waits() -> None:
         while execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()[0] == 0:
             assert time.monotonic() < until, "nobody waits"
             time.sleep(0.01)
+
+
+def database_url() -> str:
+    """The address of the tests' database, for other processes."""
+    settings = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{settings['NAME']}"
+    return (
+        f"postgres://{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
+    )

@@ -146,7 +146,7 @@ def _restore(call: Call) -> Reply:
     entry = call.entries[0]
     kind, key = entry["memory"]
     told = row(services.restore(kind, key, entry["version"], call.origin))
-    return Reply([told if isinstance(told, BrainError) else {"typ": kind.typ, **told}])
+    return Reply([{"typ": kind.typ, **({"fehler": told} if isinstance(told, BrainError) else told)}])
 
 
 RESTORE = Tool(

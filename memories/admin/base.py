@@ -7,8 +7,9 @@ from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList, ChangeListSearchForm
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -99,6 +100,12 @@ class ReadOnlyAdmin(BrainAdmin):
         """Nobody."""
         return False
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """There is none."""
+        raise Http404
+
 
 def origin_of(request: HttpRequest) -> Origin:
     """How a change by the person that is signed in comes about, with the reason given. Raises TooLarge for that."""
@@ -111,5 +118,9 @@ class ReasonForm(forms.Form):
     """Why something is done; the history keeps it."""
 
     grund = forms.CharField(
-        label=_("Reason"), required=False, strip=False, help_text=_("Optional; written into the history.")
+        label=_("Reason"),
+        required=False,
+        strip=False,
+        widget=AdminTextInputWidget,
+        help_text=_("Optional; written into the history."),
     )

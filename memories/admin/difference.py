@@ -35,9 +35,10 @@ def differences(kind: Kind, step: Step) -> list[Difference]:
     """The fields in which a version differs from the one before, the embedding's columns as one."""
     if step.before is None:
         return []
+    texts_first = sorted(step.changed, key=lambda name: name not in kind.memories.TEXTS)
     found = [
         Difference(_label(kind, name), _shown(kind, name, step.before, step.version))
-        for name in step.changed
+        for name in texts_first
         if name not in _EMBEDDING
     ]
     if not set(_EMBEDDING).isdisjoint(step.changed):
@@ -62,7 +63,8 @@ def shown_value(row: Memory | Version, name: str) -> str:
     """A value as people read it: moments in the server's time zone, choices by their names."""
     value = getattr(row, name)
     if isinstance(value, datetime):
-        return formats.date_format(timezone.localtime(value), "DATETIME_FORMAT")
+        local = timezone.localtime(value)
+        return f"{formats.date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S}"
     named = getattr(row, f"get_{name}_display", None)
     return str(named() if named else "" if value is None else value)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.admin.widgets import AdminTextareaWidget
+from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidget
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -18,7 +18,7 @@ MOST_TAGS = 100  # as the tools' schemas have it
 
 Reader = Callable[[Any, str], Any]
 
-HELP: Mapping[str, str | Promise] = {
+HELP: dict[str, str | Promise] = {
     "kurzbeschreibung": _("What it is about, in one sentence; lists show it."),
     "memory": _("The text itself, kept exactly as written."),
     "titel": _("What it is about, in one sentence; lists show it."),
@@ -31,7 +31,7 @@ HELP: Mapping[str, str | Promise] = {
     "nutzer": _("Whose memory it is. Cannot be changed later."),
     "agent": _("The agent it belongs to. Cannot be changed later."),
     "relevanz": _("A whole number from 0 to 100."),
-    "gueltig_bis": _("After this moment no search finds it. Empty means the default."),
+    "gueltig_bis": _("After this moment no search finds it. Empty means the usual number of days from now."),
 }
 
 
@@ -93,7 +93,11 @@ class MemoryForm(ModelForm):
         label=_("Tags"), required=False, widget=AdminTextareaWidget({"rows": 4}), help_text=_("One tag a line.")
     )
     grund = forms.CharField(
-        label=_("Reason"), required=False, strip=False, help_text=_("Optional; written into the history.")
+        label=_("Reason"),
+        required=False,
+        strip=False,
+        widget=AdminTextInputWidget,
+        help_text=_("Optional; written into the history."),
     )
     geladene_version = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -102,6 +106,7 @@ class MemoryForm(ModelForm):
         "nutzer": values.identifier,
         "agent": values.identifier,
     }
+    HELP: ClassVar[Mapping[str, str | Promise]] = HELP
     COLUMNS: ClassVar[Mapping[str, str]] = {"schlagworte": "tag_namen"}
     faults: ClassVar[Iterable[BrainError]] = ()
 
@@ -112,8 +117,8 @@ class MemoryForm(ModelForm):
         self.initial.setdefault("schlagworte", "\n".join(self.instance.tag_namen))
         self.initial["geladene_version"] = self.instance.version
         self.stored = {name: getattr(self.instance, name) for name in self.fields if hasattr(self.instance, name)}
-        for name in HELP.keys() & self.fields.keys():
-            self.fields[name].help_text = str(HELP[name])
+        for name in self.HELP.keys() & self.fields.keys():
+            self.fields[name].help_text = str(self.HELP[name])
         if "gueltig_bis" in self.fields:
             self.fields["gueltig_bis"].required = False
 
@@ -166,6 +171,7 @@ class NoteForm(MemoryForm):
 class BrainForm(MemoryForm):
     """A brain memory."""
 
+    HELP = HELP | {"gueltig_bis": _("After this moment no search finds it. Empty means for good.")}
     READERS = {
         **MemoryForm.READERS,
         "titel": _filled("titel"),

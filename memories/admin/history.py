@@ -43,7 +43,7 @@ def url_of(name: str, kind: Kind, *args: object) -> str:
 
 def as_text(referenzfelder: Any) -> str:
     """References as JSON for people; nothing for none."""
-    return json.dumps(referenzfelder, ensure_ascii=False, indent=1) if referenzfelder else ""
+    return json.dumps(referenzfelder, ensure_ascii=False) if referenzfelder else ""
 
 
 class HistoryAdmin(BrainAdmin):

@@ -63,11 +63,11 @@ def _named(form: Any) -> str:
 class KeyForm(ModelForm):
     """A key's name and what it may do."""
 
-    nutzer = _lines(gettext_lazy("nutzer"), gettext_lazy("Whom it may speak for and see, one a line. Empty: all."))
-    agent = _lines(gettext_lazy("agent"), gettext_lazy("Which agents it may be and see, one a line. Empty: all."))
-    scope = _lines(gettext_lazy("scope"), gettext_lazy("Which scopes it may see and use, one a line. Empty: all."))
+    nutzer = _lines(gettext_lazy("Nutzer"), gettext_lazy("Whom it may speak for and see, one a line. Empty: all."))
+    agent = _lines(gettext_lazy("Agent"), gettext_lazy("Which agents it may be and see, one a line. Empty: all."))
+    scope = _lines(gettext_lazy("Scope"), gettext_lazy("Which scopes it may see and use, one a line. Empty: all."))
     tools = _lines(
-        gettext_lazy("tools"),
+        gettext_lazy("Tools"),
         gettext_lazy("Which tools it may call, one name a line, such as search_brain. Empty: all."),
     )
 

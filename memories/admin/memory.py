@@ -3,35 +3,31 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import models
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import truncatechars
-from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from memories import services
 from memories.admin import filters
-from memories.admin.base import ReasonForm, origin_of
+from memories.admin.base import origin_of
+from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
-from memories.admin.history import HistoryAdmin, url_of
+from memories.admin.history import url_of
 from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
 from memories.models import Memory
 from memories.models.access import principal_of
 
-MOST_AT_ONCE = 500  # memories that are deleted together
-_BATCH = 100
-_SHOWN = 20
 _MOST_RELEVANT = 100
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand")
 
 
-class MemoryAdmin(HistoryAdmin):
+class MemoryAdmin(DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after
@@ -41,9 +37,8 @@ class MemoryAdmin(HistoryAdmin):
     list_filter: ClassVar[tuple[Any, ...]]
 
     ordering = ("-erstellt_am", "-pk")
-    sortable_by = ("erstellt_am", "aktualisiert_am")
+    sortable_by = ("aktualisiert_am",)
     search_help_text = gettext_lazy("Searches the texts; an ID such as longterm_41 finds that memory.")
-    actions = ("delete_selected",)
     formfield_overrides = {models.TextField: {"form_class": ExactText, "widget": BigText}}
 
     # What the person sees and may do
@@ -209,68 +204,6 @@ class MemoryAdmin(HistoryAdmin):
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         """Nothing."""
 
-    # Deleting
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Asks, then deletes; without Django's transaction around it."""
-        context = {"explanation": _("The history stays: a deleted memory can be restored from it.")}
-        try:
-            page: HttpResponse = self._delete_view(  # type: ignore[attr-defined]
-                request, object_id, context | {"reason_form": ReasonForm()} | (extra_context or {})
-            )
-        except BrainError as fault:
-            self.message_user(request, str(fault.meldung), messages.ERROR)
-            return HttpResponseRedirect(url_of("changelist", self.kind))
-        return page
-
-    def delete_model(self, request: HttpRequest, obj: Memory) -> None:
-        """Delete the memory. Raises the service's fault."""
-        outcome = services.delete(self.kind, [obj.pk], origin_of(request))[0]
-        if isinstance(outcome, BrainError):
-            raise outcome
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """The memories alone: what hangs on them goes with them, and there is no need to collect it."""
-        return [f"{obj.kennung}: {truncatechars(str(obj), 80)}" for obj in objs], {}, set(), []
-
-    @admin.action(permissions=["delete"], description=gettext_lazy("Delete selected %(verbose_name_plural)s"))
-    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-        """Asks, then deletes in batches."""
-        rows = list(queryset.order_by("pk")[: MOST_AT_ONCE + 1])
-        if len(rows) > MOST_AT_ONCE:
-            told = _("At most %(limit)d memories can be deleted at once. Narrow the list by filters.")
-            self.message_user(request, told % {"limit": MOST_AT_ONCE}, messages.ERROR)
-            return None
-        if "post" in request.POST:
-            self._delete_all(request, [row.pk for row in rows])
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("Delete"),
-            "opts": self.opts,
-            "rows": self.get_deleted_objects(rows[:_SHOWN], request)[0],
-            "keys": [row.pk for row in rows],
-            "more": max(len(rows) - _SHOWN, 0),
-            "checkbox": ACTION_CHECKBOX_NAME,
-            "reason_form": ReasonForm(),
-            "explanation": _("The history stays: deleted memories can be restored from it."),
-        }
-        return TemplateResponse(request, "admin/memories/delete_selected.html", context)
-
-    def _delete_all(self, request: HttpRequest, keys: list[int]) -> None:
-        deleted = 0
-        try:
-            origin = origin_of(request)
-            for start in range(0, len(keys), _BATCH):
-                outcomes = services.delete(self.kind, keys[start : start + _BATCH], origin)
-                deleted += sum(isinstance(outcome, services.Done) for outcome in outcomes)
-        except BrainError as fault:
-            self.message_user(request, str(fault.meldung), messages.ERROR)
-        told = ngettext("%(count)d memory was deleted.", "%(count)d memories were deleted.", deleted)
-        self.message_user(request, told % {"count": deleted})
-
 
 class NoteAdmin(MemoryAdmin):
     """What long-term and short-term memories share."""
@@ -296,7 +229,6 @@ class NoteAdmin(MemoryAdmin):
         "nutzer",
         "agent",
         "version",
-        "erstellt_am",
         "aktualisiert_am",
         "embedding_zustand",
     )
@@ -374,7 +306,6 @@ class BrainMemoryAdmin(MemoryAdmin):
         "agent",
         "relevanz",
         "version",
-        "erstellt_am",
         "aktualisiert_am",
         "gueltig_bis",
         "embedding_zustand",

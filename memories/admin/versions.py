@@ -95,12 +95,6 @@ class VersionAdmin(ReadOnlyAdmin):
             raise Http404
         return HttpResponseRedirect(url_of("version", self.kind, version.memory_id, version.version))
 
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """A version has no history of its own."""
-        return self.change_view(request, object_id, "", extra_context)
-
     @admin.display(description=_("Memory"))
     def erinnerung(self, obj: Version) -> SafeString:
         """The ID, which leads to the memory's history."""

@@ -47,7 +47,7 @@ class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
     def find(self, presented: str) -> "AccessKey | None":
         """The usable key that this text is, or None. One statement; the secret is compared in constant time."""
         prefix, _dot, secret = presented.partition(".")
-        if not (prefix.isascii() and secret.isascii()):
+        if not (presented.isascii() and presented.isprintable()):
             return None
         key = self.usable(timezone.now()).select_related("account").filter(prefix=prefix).first()
         given = _digest(prefix, secret)

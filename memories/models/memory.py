@@ -1,5 +1,6 @@
 """The three kinds of memory. What a memory holds is declared once, for the live row and for its versions alike."""
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypeVar
@@ -22,6 +23,24 @@ class ReadableJSON(DjangoJSONEncoder):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options | {"ensure_ascii": False, "allow_nan": False})
+
+
+class KeptJSONField(models.JSONField):
+    """JSON objects as they were sent: PostgreSQL's jsonb keeps neither the order of members nor -0.0 and 1e23."""
+
+    def db_type(self, connection: Any) -> str | None:
+        """PostgreSQL's json, which keeps the text."""
+        return "json" if connection.vendor == "postgresql" else super().db_type(connection)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """The value as a parameter; on PostgreSQL without a detour over jsonb."""
+        if connection.vendor == "postgresql":
+            return json.dumps(value, cls=self.encoder)
+        return super().get_db_prep_value(value, connection, prepared)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """The value; PostgreSQL's driver has read json already."""
+        return value if isinstance(value, dict) else super().from_db_value(value, expression, connection)
 
 
 class GuardedQuerySet(models.QuerySet[AnyModel]):
@@ -316,7 +335,7 @@ class Version(Content):
     benutzer_id = models.BigIntegerField(_("person ID"), null=True)
     benutzer = models.CharField(_("person"), max_length=150, blank=True)
     grund = models.TextField(_("reason"), blank=True)
-    referenzfelder = models.JSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
+    referenzfelder = KeptJSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
     aufruf = models.UUIDField(_("call"))
     verweis = models.CharField(_("other memory"), max_length=40, blank=True)
 

@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 from memories.errors import BrainError
 from memories.keys import make_key
 
+_LONGEST = 36_500  # days
+
 
 class Command(BaseCommand):
     """`create_key NAME`: without a limit named, the key may do and see everything."""
@@ -33,8 +35,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the key and print it."""
         days = options["expires"]
-        if days is not None and days < 1:
-            raise CommandError(_("--expires must be at least 1 day."))
+        if days is not None and not 1 <= days <= _LONGEST:
+            raise CommandError(_("--expires must be from 1 to %(limit)d days.") % {"limit": _LONGEST})
         try:
             key, text = make_key(
                 name=options["name"],

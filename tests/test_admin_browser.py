@@ -1,0 +1,257 @@
+"""The admin in a real browser: what a person does there, without an error in the console or against the CSP.
+
+Pictures of every page go to BRAIN_TEST_ARTEFACTS (default: artefacts/).
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from memories.keys import make_key
+from memories.kinds import BRAIN, LONGTERM, SHORTTERM
+from memories.models import LongtermMemory
+from memories.principal import SYSTEM, Origin
+from memories.services import Change, delete, insert, update
+from tests.admincast import NOTE, store
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+IN_CI = os.environ.get("CI") == "true"
+try:
+    from playwright.sync_api import Browser, Page, expect, sync_playwright
+except ImportError:
+    if IN_CI:
+        raise
+    pytest.skip("playwright is not installed", allow_module_level=True)
+if not CHROMIUM and not IN_CI:
+    pytest.skip("there is no chromium", allow_module_level=True)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PICTURES = Path(os.environ.get("BRAIN_TEST_ARTEFACTS") or Path(__file__).parent.parent / "artefacts")
+PASSWORD = "a long password"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+]
+LOOKS: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "is_mobile": True, "has_touch": True},
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium.
+
+    Playwright keeps an event loop running in this thread, in which Django would refuse its own database calls.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            yield browser
+            browser.close()
+
+
+class Visitor:
+    """A person at a browser, whose console is listened to."""
+
+    def __init__(self, browser: Browser, address: str, **look: Any) -> None:
+        self.context = browser.new_context(base_url=address, locale="en-GB", **look)
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.trouble: list[str] = []
+        self.page.on("console", lambda entry: self._note(entry.type, f"{entry.text} {self.page.url}"))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.add_init_script(
+            "document.addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective))"
+        )
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.trouble.append(text)
+
+    def sign_in(self) -> None:
+        """Sign in as the administrator."""
+        self.page.goto("/admin/")
+        self.page.fill("#id_username", "anna")
+        self.page.fill("#id_password", PASSWORD)
+        self.page.click("input[type=submit]")
+        expect(self.page.locator("#user-tools")).to_contain_text("anna")
+
+
+@pytest.fixture
+def anna() -> User:
+    """Administrator."""
+    return User.objects.create_superuser("anna", password=PASSWORD)
+
+
+def test_a_person_edits_a_memory(browser: Browser, live_server: Any, anna: User) -> None:
+    store(memory="Die Kündigungsfrist\nbeträgt drei Monate.")
+    visitor = Visitor(browser, live_server.url, **LOOKS["desktop"])
+    page = visitor.page
+    visitor.sign_in()
+    page.click("#content .model-longtermmemory th a")
+    page.click("#result_list .field-kennung a")
+    page.fill("#id_memory", "Die Kündigungsfrist\nbeträgt sechs Monate.")
+    page.fill("#id_schlagworte", "Vertrag\nNachtrag")
+    page.fill("#id_grund", "Schreiben vom Mai")
+    page.click("input[name=_continue]")
+    expect(page.locator(".messagelist")).to_contain_text("is stored as version 2")
+    page.click("input[name=_save]")
+    expect(page.locator(".messagelist")).to_contain_text("Nothing was changed")
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+def test_a_person_sees_what_changed_and_goes_back(browser: Browser, live_server: Any, anna: User) -> None:
+    key = store(memory="Die Kündigungsfrist\nbeträgt drei Monate.")
+    changed = {"memory": "Die Kündigungsfrist\nbeträgt sechs Monate.", "tag_namen": ["Vertrag", "Nachtrag"]}
+    update(LONGTERM, [Change(key, changed)], Origin(SYSTEM, "ben", "planer", "rest", "test"))
+    visitor = Visitor(browser, live_server.url, **LOOKS["desktop"])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto(f"/admin/memories/longtermmemory/{key}/change/")
+    page.click("a.historylink")
+    newest = page.locator("#version-2")
+    expect(newest.locator("del").first).to_have_text("drei")
+    expect(newest.locator("ins").first).to_have_text("sechs")
+    expect(newest.locator("ins.tag")).to_have_text("Nachtrag")
+    page.locator("#version-1 summary").click()
+    page.locator("#version-1 [name=grund]").fill("war falsch")
+    page.locator("#version-1 .restore button").click()
+    expect(page.locator(".messagelist")).to_contain_text("Restored. This is version 3.")
+    memory = LongtermMemory.objects.get(pk=key)
+    assert (memory.version, memory.memory) == (3, "Die Kündigungsfrist\nbeträgt drei Monate.")
+    page.click("button[name=language][value=de]")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("#version-3")).to_be_visible()
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+def test_two_persons_at_one_memory_lose_nothing(browser: Browser, live_server: Any, anna: User) -> None:
+    key = store()
+    visitor = Visitor(browser, live_server.url, **LOOKS["desktop"])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto(f"/admin/memories/longtermmemory/{key}/change/")
+    update(LONGTERM, [Change(key, {"memory": "von Ben"})], Origin(SYSTEM, "ben", "planer", "rest", "test"))
+    page.fill("#id_memory", "von Anna")
+    page.click("input[name=_save]")
+    expect(page.locator(".errornote").first).to_be_visible()
+    expect(page.locator("#id_memory")).to_have_value("von Anna")
+    picture(page, "conflict", "desktop")
+    page.click("text=See in the history what was changed")
+    expect(page.locator("#version-2")).to_contain_text("ben")
+    assert LongtermMemory.objects.get(pk=key).memory == "von Ben"
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+def test_a_key_is_made_shown_once_and_revoked(browser: Browser, live_server: Any, anna: User) -> None:
+    make_key(name="alt", account="Planer", only={}, may_write=True, expires_at=None)
+    visitor = Visitor(browser, live_server.url, **LOOKS["desktop"])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto("/admin/memories/accesskey/add/")
+    page.select_option("#id_account", label="Planer")
+    page.fill("#id_name", "Neu")
+    page.fill("#id_nutzer", "anna\nben")
+    page.click("input[name=_save]")
+    secret = page.locator(".secret").inner_text()
+    assert secret.startswith("brk_")
+    picture(page, "key-made", "desktop")
+    page.click("text=I have copied it")
+    page.click("text=Neu")
+    assert secret not in page.content()
+    page.click("text=Revoke")
+    picture(page, "key-revoke", "desktop")
+    page.click("input[type=submit]")
+    expect(page.locator(".messagelist")).to_contain_text("is revoked")
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+def picture(page: Page, name: str, look: str) -> None:
+    """Keep a picture of the page."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"admin-{name}-{look}.png", full_page=True)
+
+
+def fill_the_database() -> dict[str, int]:
+    """Memories of all kinds, a long history and keys; the keys of those that are looked at."""
+    origin = Origin(SYSTEM, "anna", "planer", "rest", "insert_brain_longterm_memory", referenzfelder={"ticket": "T-17"})
+    insert(LONGTERM, [NOTE | {"kurzbeschreibung": f"Frist {n}", "tag_namen": [f"T{n % 7}"]} for n in range(60)], origin)
+    long = "Der Liefervertrag mit Brightwell läuft am 31.12. aus.\n\n- Kündigung bis September\n- <b>nie</b> per Fax\n"
+    key = store(kurzbeschreibung="Vertrag Brightwell", memory=long * 3, tag_namen=["Vertrag", "Lieferant", "Frist"])
+    changed = long.replace("September", "Oktober") + long * 2 + "Neu."
+    values = {"memory": changed, "tag_namen": ["Vertrag", "Einkauf"], "embedding": b"\0\0\x80?" * 8}
+    update(LONGTERM, [Change(key, values | {"embedding_profil_hash": "e5-large"})], origin)
+    update(LONGTERM, [Change(key, {"kurzbeschreibung": "Liefervertrag Brightwell"})], origin)
+    gone = store(kurzbeschreibung="Verworfen")
+    delete(LONGTERM, [gone], origin)
+    short = store(SHORTTERM, kurzbeschreibung="Rückruf", gueltig_bis=None)
+    own = {"memory_typ": "entscheidung", "titel": "Wir nehmen PostgreSQL", "inhalt_json": '{"grund": "Last"}'}
+    brain = store(BRAIN, **own, gueltig_bis=None)
+    only = {"nutzer": ["anna", "ben"], "tools": ["search_brain", "select_brain_tags"]}
+    access, _text = make_key(name="Planer am Empfang", account="Planer", only=only, may_write=False, expires_at=None)
+    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk}
+
+
+def pages(keys: dict[str, int]) -> dict[str, str]:
+    """The pages that are looked at, by name."""
+    longterm = "/admin/memories/longtermmemory/"
+    return {
+        "index": "/admin/",
+        "list": longterm,
+        "list-filtered": f"{longterm}?tag=T1&age=today",
+        "add": f"{longterm}add/",
+        "change": f"{longterm}{keys['long']}/change/",
+        "history": f"{longterm}{keys['long']}/history/",
+        "history-deleted": f"{longterm}{keys['gone']}/history/",
+        "version": f"{longterm}{keys['long']}/history/2/",
+        "delete": f"{longterm}{keys['long']}/delete/",
+        "short-list": "/admin/memories/shorttermmemory/",
+        "short-change": f"/admin/memories/shorttermmemory/{keys['short']}/change/",
+        "brain-list": "/admin/memories/brainmemory/",
+        "brain-change": f"/admin/memories/brainmemory/{keys['brain']}/change/",
+        "history-list": "/admin/memories/longtermversion/",
+        "tags": "/admin/memories/tag/",
+        "keys": "/admin/memories/accesskey/",
+        "key-add": "/admin/memories/accesskey/add/",
+        "key-change": f"/admin/memories/accesskey/{keys['key']}/change/",
+        "account": "/admin/memories/serviceaccount/add/",
+    }
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_is_whole_and_obeys_the_csp(browser: Browser, live_server: Any, anna: User, look: str) -> None:
+    keys = fill_the_database()
+    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    page = visitor.page
+    page.goto("/admin/")
+    picture(page, "login", look)
+    visitor.sign_in()
+    too_wide = []
+    for name, address in pages(keys).items():
+        response = page.goto(address)
+        assert response is not None
+        assert response.status == 200, address
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1"):
+            too_wide.append(name)
+        picture(page, name, look)
+    assert too_wide == []
+    assert visitor.trouble == []
+    visitor.context.close()
