@@ -67,6 +67,11 @@ PROFILE = Field("embedding_profil_hash", "embedding_profil_hash", _profile_hash)
 ALIAS = "ebedding_profil_haash"
 
 
+def search_text(value: str, feld: str) -> str:
+    """A text to search for, of at most as many characters as a short description."""
+    return values.limited_text(value, feld, limits().kurzbeschreibung)
+
+
 def translated(entry: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
     """The columns that the given fields fill. Raises one fault that carries all of them."""
     columns: dict[str, Any] = {}

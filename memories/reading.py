@@ -11,43 +11,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories.errors import NotFound
+from memories.filters import Filter
 from memories.history import changed_fields
-from memories.kinds import BRAIN, KINDS, Kind
+from memories.kinds import KINDS, Kind
 from memories.models import BrainVersion, Memory, Tag, Version
 from memories.models.memory import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
+from memories.search.query import parse
+from memories.search.text import holding
 from memories.values import tag_key
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which memories: None and empty mean any. `von` and `bis` are moments on `zeitfeld`, both included."""
-
-    scope: str | None = None
-    scope_vk: str | None = None
-    agent: str | None = None
-    nutzer: str | None = None
-    tags: tuple[str, ...] = ()
-    tags_eines: tuple[str, ...] = ()
-    von: datetime | None = None
-    bis: datetime | None = None
-    zeitfeld: str = "aktualisiert_am"
-
-    def apply(self, kind: Kind, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
-        """The rows of this kind that pass."""
-        record = "scope_id" if kind is BRAIN else "scope_vk"
-        wanted = {
-            kind.memories.SCOPE: self.scope,
-            record: self.scope_vk,
-            "agent": self.agent,
-            "nutzer": self.nutzer,
-            f"{self.zeitfeld}__gte": self.von,
-            f"{self.zeitfeld}__lte": self.bis,
-        }
-        rows = rows.filter(**{column: value for column, value in wanted.items() if value is not None})
-        rows = rows.with_all_tags(self.tags)
-        return rows.with_any_tag(self.tags_eines) if self.tags_eines else rows
 
 
 def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
@@ -63,6 +36,8 @@ def listed(
     query = (kind.typ, only, sortierung)
     place = place_of(weiter, query) if weiter else None
     rows = only.apply(kind, kind.memories.objects.visible_to(principal))
+    if only.suche:
+        rows = rows.filter(pk__in=holding(kind, parse(only.suche)))
     if sortierung == "relevanz":
         return _by_relevance(rows, query, limit, place)
     descending = sortierung == "neueste"

@@ -1,7 +1,7 @@
 """All tools, in the order in which they are listed."""
 
 from api.tool import Tool
-from api.tools import brain, history, longterm, shortterm, tags
+from api.tools import brain, history, longterm, search, shortterm, tags
 
 TOOLS: tuple[Tool, ...] = (
     longterm.INSERT,
@@ -17,6 +17,7 @@ TOOLS: tuple[Tool, ...] = (
     brain.UPDATE,
     brain.SELECT,
     brain.DELETE,
+    search.SEARCH,
     history.SELECT,
     history.RESTORE,
     tags.SELECT,

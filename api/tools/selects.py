@@ -6,21 +6,21 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from api.fields import OWN_FIELDS, Field, identifier, shown_memory, start_of_day, translated
+from api.fields import OWN_FIELDS, Field, identifier, search_text, shown_memory, start_of_day, translated
 from api.schemas import WEITER, Schema, answer, call, choice, ids, names, select_row, switch, text, whole_number
 from api.schemas import identifier as identifier_schema
 from api.tool import Reply, Row, Shape, Tool
 from memories import reading, values
 from memories.errors import BrainError, Invalid, NotFound
+from memories.filters import Filter
 from memories.kinds import BRAIN, Kind, parse_id
 from memories.principal import Principal
-from memories.reading import Filter
 
 LIMIT = 20
 MOST = 100
 
-_TIMES = ("aktualisiert_am", "erstellt_am")
-_FILTERS = (
+TIMES = ("aktualisiert_am", "erstellt_am")
+FILTERS = (
     identifier("scope"),
     identifier("scope_vk", may_be_empty=True),
     Field("agent_filter", "agent", values.identifier),
@@ -29,6 +29,7 @@ _FILTERS = (
     Field("tags_eines", "tags_eines", lambda value, feld: tuple(values.tag_names(value, feld))),
     Field("von", "von", start_of_day),
     Field("bis", "bis", values.moment),
+    Field("suche", "suche", search_text),
     Field("zeitfeld", "zeitfeld", lambda value, _feld: value),
 )
 
@@ -74,22 +75,29 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
 
 def _query_schema(kind: Kind) -> dict[str, Schema]:
     orders = ["neueste", "aelteste", *(["relevanz"] if kind is BRAIN else [])]
-    scope, record = ("scope_typ", "scope_ID") if kind is BRAIN else ("scope", "scope_vk")
     return {
         **ids("IDs der gesuchten Erinnerungen; ohne Filter zu verwenden"),
-        "scope": identifier_schema(f"Nur dieser Scope ({scope})"),
-        "scope_vk": identifier_schema(f"Nur dieser Datensatz des Scopes ({record})"),
+        **filter_schema(),
+        "suche": text("Nur Erinnerungen, die jedes dieser Wörter enthalten, auch gebeugt oder zusammengesetzt"),
+        "sortierung": choice(orders, "Reihenfolge nach Anlage, Standard: neueste"),
+        "limit": whole_number(f"Anzahl der Zeilen, Standard: {LIMIT}", least=1, most=MOST),
+        "weiter": text("Cursor aus der letzten Antwort"),
+        "mit_embedding": switch("1 = den Vektor mitliefern"),
+    }
+
+
+def filter_schema() -> dict[str, Schema]:
+    """The filters that select and search have in common."""
+    return {
+        "scope": identifier_schema("Nur dieser Scope (bei Brain-Erinnerungen scope_typ)"),
+        "scope_vk": identifier_schema("Nur dieser Datensatz des Scopes (bei Brain-Erinnerungen scope_ID)"),
         "agent_filter": identifier_schema("Nur Erinnerungen dieses Agenten"),
         "nutzer_filter": identifier_schema("Nur Erinnerungen dieses Eigentümers"),
         "tags": names("Nur Erinnerungen, die alle diese Tags tragen"),
         "tags_eines": names("Nur Erinnerungen, die mindestens eines dieser Tags tragen"),
         "von": text("Ab diesem Zeitpunkt (ISO 8601 oder TT.MM.JJJJ), einschließlich"),
         "bis": text("Bis zu diesem Zeitpunkt, einschließlich; ein Datum meint das Ende des Tages"),
-        "zeitfeld": choice(_TIMES, "Worauf sich von und bis beziehen; Standard: aktualisiert_am"),
-        "sortierung": choice(orders, "Reihenfolge nach Anlage, Standard: neueste"),
-        "limit": whole_number(f"Anzahl der Zeilen, Standard: {LIMIT}", least=1, most=MOST),
-        "weiter": text("Cursor aus der letzten Antwort"),
-        "mit_embedding": switch("1 = den Vektor mitliefern"),
+        "zeitfeld": choice(TIMES, "Worauf sich von und bis beziehen; Standard: aktualisiert_am"),
     }
 
 
@@ -104,7 +112,7 @@ def _query(inhalt: Mapping[str, Any]) -> Query:
         raise Invalid(_("Give either IDs or filters, not both."), "IDs")
     return Query(
         ids=tuple(inhalt["IDs"]) if "IDs" in inhalt else None,
-        only=Filter(**translated(inhalt, _FILTERS)),
+        only=Filter(**translated(inhalt, FILTERS)),
         sortierung=inhalt.get("sortierung", "neueste"),
         limit=int(inhalt.get("limit", LIMIT)),
         weiter=inhalt.get("weiter") or None,

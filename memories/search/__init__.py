@@ -8,10 +8,10 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
+from memories.filters import Filter
 from memories.kinds import KINDS, Kind
 from memories.models import Memory, SearchEntry, Version
 from memories.principal import Principal
-from memories.reading import Filter
 from memories.search import engine, text, vectors
 from memories.search.engine import Groups, Match
 from memories.search.query import TextQuery
@@ -129,7 +129,7 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
 
 
 def _spread(scores: Sequence[float]) -> Callable[[float], float]:
-    best, least = scores[0], scores[: _COMPARED][-1]
+    best, least = scores[0], scores[:_COMPARED][-1]
     return lambda score: max(0.0, (score - least) / (best - least)) if best > least else 1.0
 
 
@@ -146,7 +146,9 @@ def _condition(question: Question) -> tuple[str, list[Any]]:
             parts.append(f"AND c.{column} {sign} %s")
             values.append(_moment(moment))
     if question.stand is not None:
-        parts.append("AND c.seit <= %s AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s) AND (c.bis IS NULL OR c.bis > %s)")
+        parts.append(
+            "AND c.seit <= %s AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s) AND (c.bis IS NULL OR c.bis > %s)"
+        )
         values.extend([_moment(question.stand)] * 3)
     return " ".join(parts), values
 

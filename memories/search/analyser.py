@@ -10,7 +10,9 @@ import snowballstemmer
 # Raise it when the same text would give other stems; `search_index --check` then asks for a rebuild.
 ANALYSER = 1
 
-_FOLDED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "a", "œ": "oe", "ı": "i"})
+_FOLDED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "a", "œ": "oe", "ı": "i"}
+)
 # Words, also those held together by a mark (E-Mail, node.js, AB-4711/2, don't), and names that end in one (C++, C#).
 _WORD = re.compile(r"[^\W_]+(?:[-./_+:@'’&][^\W_]+)*(?:\+\+|#)?")
 _PART = re.compile(r"[^\W_]+")
@@ -59,7 +61,7 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """The stem of one folded word: German rules first, then English ones; numbers and other scripts stay as they are."""
+    """The stem of one folded word: German rules first, then English ones; numbers and other scripts stay."""
     if not (word.isascii() and word.isalpha()) or len(word) > _LONGEST:
         return word[:_LONGEST]
     stemmed: str = _english.stemWord(_german.stemWord(word))

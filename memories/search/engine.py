@@ -1,10 +1,11 @@
-"""The full-text index of the database at hand: SQLite's FTS5, or PostgreSQL's tsvector. Same questions, same answers."""
+"""The full-text index of the database at hand, SQLite's FTS5 or PostgreSQL's tsvector: same questions, same answers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
 Groups = Sequence[Sequence[str]]
 
@@ -14,10 +15,10 @@ _FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What an entry must hold: of each group of reach tokens one, one of the terms, all phrases, nothing excluded."""
+    """What an entry holds: a token of each group of the reach, a term of each group, all phrases, nothing excluded."""
 
     reach: Groups = ()
-    terms: Sequence[str] = ()
+    terms: Groups = ()
     phrases: Groups = ()
     excluded: Groups = ()
 
@@ -26,7 +27,8 @@ def rows(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def known(words: Collection[str]) -> list[str]:
@@ -92,7 +94,9 @@ def size() -> int:
     return max(rows(f"SELECT max(id) FROM {_LIVE}")[0][0] or 1, 1)
 
 
-def candidates(match: Match, most: int, *, where: str = "", parameters: Sequence[Any] = (), past: bool = False) -> list[Any]:
+def candidates(
+    match: Match, most: int, *, where: str = "", parameters: Sequence[Any] = (), past: bool = False
+) -> list[Any]:
     """Entries that match, the best by the database's own ranking first: (id, typ, memory_id, version, stamm)."""
     table = _PAST if past else _LIVE
     if connection.vendor == "sqlite":
@@ -104,7 +108,7 @@ def candidates(match: Match, most: int, *, where: str = "", parameters: Sequence
             f"ORDER BY bm25({fulltext}, 1.0, 0.0) LIMIT %s) AS best JOIN {table} e ON e.id = best.id"
         )
         return rows(sql, [_fts5(match), *parameters, most])
-    terms = " | ".join(map(_quoted, match.terms)) or "''"
+    terms = " | ".join(_quoted(term) for group in match.terms for term in group) or "''"
     sql = (
         f"SELECT c.id, c.typ, c.memory_id, c.version, c.stamm FROM {table} c WHERE c.sd @@ %s::tsquery {where} "
         "ORDER BY ts_rank(c.sd, %s::tsquery, 1) DESC, c.id LIMIT %s"
@@ -134,11 +138,20 @@ def matching(match: Match, columns: str, where: str, parameters: Sequence[Any], 
     return rows(f"SELECT {columns} FROM {table} c WHERE c.sd @@ %s::tsquery {where}", [_tsquery(match), *parameters])
 
 
+def memories_that(match: Match, typ: str) -> RawSQL:
+    """The keys of the memories of a kind of which an entry matches, for a filter with `pk__in`."""
+    if connection.vendor == "sqlite":
+        fulltext = _FULLTEXT[_LIVE]
+        found, parameter = f"id IN (SELECT rowid FROM {fulltext} WHERE {fulltext} MATCH %s)", _fts5(match)
+    else:
+        found, parameter = "sd @@ %s::tsquery", _tsquery(match)
+    return RawSQL(f"SELECT memory_id FROM {_LIVE} WHERE typ = %s AND {found}", [typ, parameter])
+
+
 def _fts5(match: Match) -> str:
     """The match as FTS5 reads it; every term is quoted, so none can be an operator."""
     parts = ["(geltung : (" + " OR ".join(f'"{token}"' for token in group) + "))" for group in match.reach]
-    if match.terms:
-        parts.append("(stamm : (" + " OR ".join(f'"{term}"' for term in match.terms) + "))")
+    parts.extend("(stamm : (" + " OR ".join(f'"{term}"' for term in group) + "))" for group in match.terms)
     parts.extend('(stamm : "' + " ".join(phrase) + '")' for phrase in match.phrases)
     wanted = " AND ".join(parts)
     return f"({wanted})" + "".join(' NOT (stamm : "' + " ".join(phrase) + '")' for phrase in match.excluded)
@@ -146,7 +159,7 @@ def _fts5(match: Match) -> str:
 
 def _tsquery(match: Match) -> str:
     """The match as PostgreSQL reads it; every lexeme is quoted."""
-    parts = ["(" + " | ".join(map(_quoted, group)) + ")" for group in (*match.reach, *filter(None, [match.terms]))]
+    parts = ["(" + " | ".join(map(_quoted, group)) + ")" for group in (*match.reach, *match.terms)]
     parts.extend("(" + " <-> ".join(map(_quoted, phrase)) + ")" for phrase in match.phrases)
     parts.extend("!(" + " <-> ".join(map(_quoted, phrase)) + ")" for phrase in match.excluded)
     return " & ".join(parts)

@@ -8,6 +8,8 @@ from memories.search import engine
 _SHORTEST_PREFIX = 4
 _SHORTEST_INSIDE = 5
 _MOST = 40
+_TWO_FAULTS_FROM = 8  # letters
+_MOST_FAULTS = 2
 _COMPOUND = 0.5
 _PART = 0.5
 _NEAR = 0.6
@@ -63,13 +65,13 @@ def _pieces(word: str) -> list[str]:
 
 
 def _allowed(word: str) -> int:
-    return 1 if len(word) < 8 else 2
+    return 1 if len(word) < _TWO_FAULTS_FROM else _MOST_FAULTS
 
 
 def _distance(left: str, right: str) -> int:
     """Optimal string alignment distance: insertions, deletions, substitutions, neighbours swapped (Damerau 1964)."""
-    if abs(len(left) - len(right)) > 2:
-        return 3
+    if abs(len(left) - len(right)) > _MOST_FAULTS:
+        return _MOST_FAULTS + 1
     before: list[int] = []
     last = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):

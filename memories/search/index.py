@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from django.db import connection
+from django.db.models import QuerySet
 
 from memories.kinds import BRAIN, Kind
 from memories.models import Memory, SearchEntry
@@ -13,37 +16,54 @@ from memories.search.vectors import unit
 from memories.values import tag_key
 
 PART = 50_000  # characters; a longer text has several entries
-_UPDATED = (
-    "version seit gueltig_bis profil_hash dimension veraltet vektor stamm geltung block erstellt_am".split()  # noqa: SIM905
-)
+_COLUMNS = [column for column in SearchEntry._meta.concrete_fields if not column.primary_key]  # noqa: SLF001
+_IDENTITY = ("typ", "memory_id", "teil")
+_AT_ONCE = 500  # entries a statement
 
 
 def put(kind: Kind, memories: Iterable[Memory], replaced: Sequence[Memory] = ()) -> None:
-    """Make these memories be found as they are now. `replaced` are their former states, if any. One statement a rule."""
-    SearchEntry.objects.bulk_create(
-        [entry for memory in memories for entry in _entries(kind, memory)],
-        update_conflicts=True,
-        unique_fields=["typ", "memory_id", "teil"],
-        update_fields=_UPDATED,
-    )
+    """Make these memories be found as they are now; `replaced` are their former states. One statement as a rule."""
+    entries = [entry for memory in memories for entry in _entries(kind, memory)]
+    for start in range(0, len(entries), _AT_ONCE):
+        _upsert(entries[start : start + _AT_ONCE])
     for memory in memories:
         former = next((old for old in replaced if old.pk == memory.pk and len(_text(old)) > PART), None)
         if former is not None:
             parts = len(list(_parts(_text(memory))))
-            drop(SearchEntry.objects.filter(typ=kind.typ, memory_id=memory.pk, teil__gte=parts), memory.aktualisiert_am)
+            _drop(
+                SearchEntry.objects.filter(typ=kind.typ, memory_id=memory.pk, teil__gte=parts), memory.aktualisiert_am
+            )
+
+
+def _upsert(entries: Sequence[SearchEntry]) -> None:
+    """One statement, where bulk_create would take several: it holds SQLite to 999 values, which takes 32,766."""
+    names = [column.name for column in _COLUMNS]
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in _IDENTITY)
+    marks = f"({', '.join(['%s'] * len(names))})"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {SearchEntry._meta.db_table} ({', '.join(names)}) "  # noqa: S608, SLF001
+            f"VALUES {', '.join([marks] * len(entries))} "
+            f"ON CONFLICT ({', '.join(_IDENTITY)}) DO UPDATE SET {changed}",
+            [
+                column.get_db_prep_save(getattr(entry, column.attname), connection)
+                for entry in entries
+                for column in _COLUMNS
+            ],
+        )
 
 
 def retire(kind: Kind, keys: Sequence[int], at: datetime) -> None:
     """Make these memories be found no longer, but in what was known before this moment."""
-    drop(SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys), at)
+    _drop(SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys), at)
 
 
-def drop(entries: "object", at: datetime) -> None:
+def _drop(entries: QuerySet[SearchEntry], at: datetime) -> None:
     entries.update(bis=at)
     entries.delete()
 
 
-def _entries(kind: Kind, memory: Memory) -> Iterator[SearchEntry]:
+def _entries(kind: Kind, memory: Any) -> Iterator[SearchEntry]:
     vector = None if memory.embedding is None else unit(np.frombuffer(bytes(memory.embedding), dtype="<f4"))
     reach = " ".join(_reach(kind, memory))
     for teil, part in enumerate(_parts(_text(memory))):
@@ -79,7 +99,7 @@ def _parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _reach(kind: Kind, memory: Memory) -> Iterator[str]:
+def _reach(kind: Kind, memory: Any) -> Iterator[str]:
     record = memory.scope_id if kind is BRAIN else memory.scope_vk
     yield token("k", kind.typ)
     yield token("n", memory.nutzer)

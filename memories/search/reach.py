@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
+from memories.filters import Filter
 from memories.kinds import KINDS, Kind
 from memories.principal import Principal
-from memories.reading import Filter
 from memories.search.engine import Groups
 from memories.values import tag_key
 

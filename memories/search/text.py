@@ -1,4 +1,4 @@
-"""Ranking by text: candidates from the database, then BM25 over concepts (Robertson & Zaragoza 2009, with summed tf, df)."""
+"""Ranking by text: candidates from the database, then BM25 over concepts (Robertson & Zaragoza 2009; tf, df summed)."""
 
 import math
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memories.kinds import Kind
 from memories.search import engine
 from memories.search.engine import Groups, Match
 from memories.search.expansion import Concept, concepts
@@ -37,10 +38,22 @@ def hits(
         return []
     chosen = _choosing(found, engine.size())
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
-    match = Match(reach, terms, query.phrases, query.excluded)
+    match = Match(reach, [terms], query.phrases, query.excluded)
     tables = (False, True) if then else (False,)
-    rows = [row for past in tables for row in engine.candidates(match, most, where=where, parameters=parameters, past=past)]
+    rows = [
+        row for past in tables for row in engine.candidates(match, most, where=where, parameters=parameters, past=past)
+    ]
     return _ranked(rows, found)
+
+
+def holding(kind: Kind, query: TextQuery) -> Any:
+    """For `pk__in`: the memories that hold every word of the query, in any form of it that a search would find."""
+    found = concepts(query.words)
+    if not query.words or len(found) < len(query.words):
+        return []
+    return engine.memories_that(
+        Match((), [list(concept.weights) for concept in found], query.phrases, query.excluded), kind.typ
+    )
 
 
 def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
@@ -58,7 +71,8 @@ def _ranked(rows: Sequence[Any], found: Sequence[Concept]) -> list[TextHit]:
     best: dict[tuple[str, int], TextHit] = {}
     for (_id, typ, memory_id, version, _stems), words in documents:
         counts = Counter(words)
-        score, held = 0.0, []
+        score = 0.0
+        held: list[str] = []
         for weight, concept in zip(idf, found, strict=True):
             tf = sum(share * counts[term] for term, share in concept.weights.items() if term in counts)
             if tf:

@@ -1,4 +1,4 @@
-"""Nearest vectors by cosine, of one profile only: exact for small sets, int8 blocks and exact rescoring for large ones."""
+"""Nearest vectors by cosine, of one profile only: exact for small sets, int8 blocks and rescoring for large ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def _exact(query: VectorQuery, rows: Sequence[Any], most: int) -> list[VectorHit
     matrix = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4").reshape(len(rows), query.profile.dimension)
     cosines = matrix @ query.unit
     best = np.argsort(-cosines, kind="stable")[:most]
-    return [VectorHit(*rows[place][1:4], float(cosines[place])) for place in best]
+    return [VectorHit(rows[place][1], rows[place][2], rows[place][3], float(cosines[place])) for place in best]
 
 
 def _by_blocks(query: VectorQuery, reach: Groups, most: int) -> list[VectorHit]:
@@ -104,7 +104,8 @@ def _by_blocks(query: VectorQuery, reach: Groups, most: int) -> list[VectorHit]:
     profile = [query.profile.profil_hash, query.profile.dimension]
     condition = _OF_PROFILE + ("" if query.also_stale else _FRESH)
     loose = engine.rows(
-        f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.block IS NULL", profile
+        f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.block IS NULL",
+        profile,
     )
     found = [row for row in loose if reached(row[6], reach)]
     entries, blocks, scores = _scored(query)
@@ -136,7 +137,9 @@ def _entries(wanted: dict[int, int], condition: str, profile: Sequence[Any]) -> 
     for start in range(0, len(keys), _WIDER * BLOCK):
         part = keys[start : start + _WIDER * BLOCK]
         marks = ", ".join(["%s"] * len(part))
-        sql = f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.id IN ({marks})"
+        sql = (
+            f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.id IN ({marks})"
+        )
         yield from (row for row in engine.rows(sql, [*profile, *part]) if row[5] == wanted[row[0]])
 
 

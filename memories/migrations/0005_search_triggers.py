@@ -51,7 +51,7 @@ def _sqlite():
         f"BEGIN {uncounted} {counted} END",
         f"CREATE TRIGGER {live}_past_update AFTER UPDATE OF version ON {live} WHEN NEW.version <> OLD.version "
         f"BEGIN {keep.format(bis='NEW.seit')} END",
-        f"CREATE TRIGGER {live}_past_delete AFTER DELETE ON {live} BEGIN {keep.format(bis='OLD.bis')} END",
+        f"CREATE TRIGGER {live}_past_delete AFTER DELETE ON {live} WHEN OLD.bis IS NOT NULL BEGIN {keep.format(bis='OLD.bis')} END",
         f"CREATE VIRTUAL TABLE memories_wordtrigram USING fts5(stamm, content='{word}', content_rowid='id', "
         "tokenize='trigram')",
         f"CREATE TRIGGER memories_wordtrigram_insert AFTER INSERT ON {word} BEGIN "
@@ -106,7 +106,8 @@ def _postgresql():
         "FOR EACH STATEMENT EXECUTE FUNCTION brain_words()",
         f"CREATE TRIGGER {live}_past_update AFTER UPDATE ON {live} FOR EACH ROW "
         "WHEN (NEW.version <> OLD.version) EXECUTE FUNCTION brain_past()",
-        f"CREATE TRIGGER {live}_past_delete AFTER DELETE ON {live} FOR EACH ROW EXECUTE FUNCTION brain_past()",
+        f"CREATE TRIGGER {live}_past_delete AFTER DELETE ON {live} FOR EACH ROW "
+        "WHEN (OLD.bis IS NOT NULL) EXECUTE FUNCTION brain_past()",
     ]
 
 
@@ -134,6 +135,6 @@ def backwards(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0003_search")]
+    dependencies = [("memories", "0004_search")]
 
     operations = [migrations.RunPython(forwards, backwards)]

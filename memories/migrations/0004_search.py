@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0002_immediate_foreign_keys'),
+        ('memories', '0003_references_as_sent'),
     ]
 
     operations = [

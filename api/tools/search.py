@@ -1,0 +1,176 @@
+"""The tool that searches, over all kinds or some."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from api.fields import ALIAS, EMBEDDING, PROFILE, Field, local, search_text, shown, shown_memory, translated
+from api.schemas import Schema, answer, call, embedding, names, optional_text, select_row, switch, text, whole_number
+from api.tool import Call, Reply, Row, Shape, Tool
+from api.tools.selects import FILTERS, MOST, filter_schema
+from memories import search, values
+from memories.errors import Invalid
+from memories.filters import Filter
+from memories.kinds import KINDS, Kind
+from memories.models import Version
+from memories.search import Found, Question, Searched
+from memories.search.query import parse
+from memories.search.vectors import Profile, VectorQuery, unit
+
+_LIMIT = 10
+_KINDS = {kind.typ: kind for kind in KINDS}
+
+
+def _kinds(value: list[str], feld: str) -> tuple[Kind, ...]:
+    unknown = [f"{feld}[{place}]" for place, typ in enumerate(value) if typ not in _KINDS]
+    if unknown:
+        raise Invalid(_("Allowed are: %(values)s.") % {"values": ", ".join(_KINDS)}, unknown[0])
+    return tuple(_KINDS[typ] for typ in dict.fromkeys(value)) or KINDS
+
+
+_OWN = (
+    EMBEDDING,
+    PROFILE,
+    Field("typen", "kinds", _kinds),
+    Field("stand", "stand", values.moment),
+)
+_TEXT = Field("suche", "text", search_text)
+
+
+def _question(inhalt: Mapping[str, Any]) -> tuple[Question, bool]:
+    """What to search for, and whether to explain it."""
+    given = translated(inhalt, (_TEXT, *_OWN, *(field for field in FILTERS if field.wire != "suche")))
+    vector = _vector(given.pop("embedding", None), given.pop("embedding_profil_hash", None), inhalt)
+    words = given.pop("text", "")
+    if not words.strip() and vector is None:
+        raise Invalid(_("Give a text (suche), or an embedding with its embedding_profil_hash, or both."), "suche")
+    kinds, stand = given.pop("kinds", KINDS), given.pop("stand", None)
+    question = Question(
+        text=parse(words) if words.strip() else None,
+        vector=vector,
+        kinds=kinds,
+        only=Filter(**given),
+        limit=int(inhalt.get("limit", _LIMIT)),
+        stand=stand,
+    )
+    return question, inhalt.get("erklaeren") == 1
+
+
+def _vector(packed: bytes | None, profil_hash: str | None, inhalt: Mapping[str, Any]) -> VectorQuery | None:
+    if packed is None and profil_hash is None:
+        return None
+    if packed is None or profil_hash is None:
+        missing = "embedding" if packed is None else "embedding_profil_hash"
+        raise Invalid(
+            _("An embedding and its embedding_profil_hash belong together: vectors of other models say nothing."),
+            missing,
+        )
+    numbers = np.frombuffer(packed, dtype="<f4")
+    return VectorQuery(unit(numbers), Profile(profil_hash, len(numbers)), also_stale=inhalt.get("mit_veralteten") == 1)
+
+
+def _search(call: Call) -> Reply:
+    question, explain = call.entries[0]
+    result = search.search(question, call.origin.principal)
+    rows = [_row(place, found, explain=explain) for place, found in enumerate(result.found, 1)]
+    return Reply(rows, {"durchsucht": _searched(result.searched)})
+
+
+def _row(rang: int, found: Found, *, explain: bool) -> Row:
+    row: Row = {"typ": found.kind.typ, **_memory(found), "rang": rang, "punkte": round(found.points, 4)}
+    if explain:
+        row["treffer"] = {
+            "text": None if found.text is None else {"punkte": found.text.score, "woerter": list(found.text.words)},
+            "vektor": None if found.vector is None else {"kosinus": found.vector.cosine},
+        }
+    return row
+
+
+def _memory(found: Found) -> Row:
+    if not isinstance(found.memory, Version):
+        return shown_memory(found.memory, found.kind, with_embedding=False)
+    version = found.memory
+    return {
+        "ID": version.kennung,
+        **shown(version, found.kind),
+        "version": version.version,
+        "aktualisiert_am": local(version.zeitpunkt),
+    }
+
+
+def _searched(searched: Searched) -> Row:
+    left_out = {
+        "abgelaufen": searched.expired,
+        "ohne_vektor_dieses_profils": searched.without_vector,
+        "vektor_veraltet": searched.stale,
+    }
+    return {
+        "in_reichweite": searched.in_reach,
+        "genau": searched.exact,
+        "ausgelassen": {name: number for name, number in left_out.items() if number is not None},
+    }
+
+
+def _schema() -> dict[str, Schema]:
+    return {
+        "suche": text(
+            'Gesuchter Text. Wörter werden einzeln gesucht und gewichtet; "…" verlangt eine Wortfolge, '
+            "ein Minus davor schließt aus"
+        ),
+        "embedding": embedding(),
+        "embedding_profil_hash": optional_text(
+            "Profil-Hash des Embeddings; nur Vektoren desselben Profils werden verglichen"
+        ),
+        ALIAS: optional_text("Ältere Schreibweise von embedding_profil_hash"),
+        "typen": names("Nur diese Arten: longterm, shortterm, brain; Standard: alle", most=len(KINDS)),
+        **filter_schema(),
+        "stand": text("Zeitpunkt: sucht, was damals bekannt war"),
+        "mit_veralteten": switch("1 = auch Embeddings, deren Text sich seither geändert hat"),
+        "erklaeren": switch("1 = je Treffer den Anteil von Text und Vektor nennen"),
+        "limit": whole_number(f"Anzahl der Treffer, Standard: {_LIMIT}", least=1, most=MOST),
+    }
+
+
+SEARCH = Tool(
+    name="search_brain",
+    titel="Erinnerungen suchen",
+    beschreibung=(
+        "Sucht nach Text, nach einem Embedding oder nach beidem, beste Treffer zuerst, über alle Arten. Findet "
+        "gebeugte Formen, Umlaute und ß in jeder Schreibweise, zusammengesetzte Wörter und Tippfehler. Embeddings "
+        "werden nur mit solchen desselben Profils verglichen. Filter wie beim Lesen; stand sucht, was damals bekannt "
+        "war. durchsucht sagt, wie viele Erinnerungen in Reichweite waren."
+    ),
+    shape=Shape.QUERY,
+    input_schema=call(_schema()),
+    output_schema=answer(
+        {
+            **select_row({}),
+            "rang": {"type": "integer", "minimum": 1},
+            "punkte": {"type": "number", "minimum": 0, "maximum": 1},
+            "treffer": {"type": "object", "description": "Anteile von Text und Vektor, nur mit erklaeren: 1"},
+        },
+        {
+            "durchsucht": {
+                "type": "object",
+                "properties": {
+                    "in_reichweite": {"type": "integer", "minimum": 0},
+                    "genau": {"type": "boolean", "description": "false: es sind mehr, gezählt wird bis 10.000"},
+                    "ausgelassen": {"type": "object", "additionalProperties": {"type": "integer"}},
+                },
+            }
+        },
+    ),
+    read=_question,
+    handler=_search,
+    writes=False,
+    grenzen=("embedding", "kurzbeschreibung"),
+    spalten={"embedding_profil_hash": "embedding_profil_hash", ALIAS: "embedding_profil_hash"},
+    beispiel={
+        "tool": "search_brain",
+        "arguments": {
+            "inhalt": {"suche": "Kündigungsfrist Büro", "limit": 5, "nutzer": "anna", "agent": "planer"},
+        },
+    },
+)
