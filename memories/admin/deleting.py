@@ -53,8 +53,9 @@ class DeletingAdmin(HistoryAdmin):
 
     def response_action(self, request: HttpRequest, queryset: Any, *args: Any, **options: Any) -> HttpResponse | None:
         """What an action answers; without one when the selection holds what is no key."""
-        selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
-        return super().response_action(request, queryset, *args, **options) if "".join(selected).isdecimal() else None
+        if not all(map(self._key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+            return None
+        return super().response_action(request, queryset, *args, **options)
 
     @admin.action(permissions=["delete"], description=gettext_lazy("Delete selected %(verbose_name_plural)s"))
     def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
