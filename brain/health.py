@@ -1,6 +1,6 @@
 """Health: whether the process answers, and whether it can do its work."""
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
@@ -22,7 +22,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         executor = MigrationExecutor(connection)
         checks["database"] = True
         checks["migrations"] = not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
+    except Error:
         pass
     ready = all(checks.values())
     return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)

@@ -1,9 +1,24 @@
 """The WSGI application that the server runs."""
 
 import os
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIEnvironment
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "brain.settings")
 
-application = get_wsgi_application()
+_django = get_wsgi_application()
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Django, for bodies sent in chunks as well.
+
+    They come without a length, and Django takes such a body for empty. The server ends the stream where the body ends,
+    so any length will do; this one is just too large, which is what a body that really has it must be called.
+    """
+    if environ.get("wsgi.input_terminated") and environ["REQUEST_METHOD"] in _WITH_BODY:
+        environ.setdefault("CONTENT_LENGTH", str(settings.BRAIN_LIMITS.body + 1))
+    return _django(environ, start_response)

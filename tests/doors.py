@@ -75,3 +75,37 @@ def one_fault(answer: dict[str, Any], place: int = 0) -> tuple[str, str | None]:
     fault = answer["daten"][place]["fehler"]
     assert "details" not in fault, fault
     return fault["code"], fault["feld"]
+
+
+def history(agent: Agent, kennung: str, **inhalt: Any) -> list[dict[str, Any]]:
+    """The versions of a memory, newest first."""
+    answer = agent.call("select_brain_history", ID=kennung, **{"limit": 100, **inhalt})
+    assert answer["erfolg"], answer
+    rows: list[dict[str, Any]] = answer["daten"]
+    return rows
+
+
+def change(agent: Agent, kennung: str, *, referenzfelder: Any = None, **fields: Any) -> dict[str, Any]:
+    """The row of an update that is complete with what is not named."""
+    entry = {"ID": kennung, "kurzbeschreibung": "Frist", "memory": "m", "tags": ["a"]} | fields
+    tool = f"update_brain_{kennung.split('_', maxsplit=1)[0]}_memory"
+    row: dict[str, Any] = agent.call(tool, memories=[entry], referenzfelder=referenzfelder)["daten"][0]
+    return row
+
+
+def restore(agent: Agent, kennung: str, version: int, **more: Any) -> dict[str, Any]:
+    """The answer to a restore."""
+    return agent.call("restore_brain_memory", ID=kennung, version=version, **more)
+
+
+def now(agent: Agent, kennung: str) -> dict[str, Any]:
+    """The memory as select shows it, with its vector."""
+    kind, _line, _number = kennung.partition("_")
+    tool = "select_brain_memory" if kind == "brain" else f"select_brain_{kind}_memory"
+    row: dict[str, Any] = agent.call(tool, IDs=[kennung], mit_embedding=1)["daten"][0]
+    return row
+
+
+def steps(row: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What changed, by field: before and after."""
+    return {each["feld"]: (each["alt"], each["neu"]) for each in row["aenderungen"]}

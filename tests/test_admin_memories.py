@@ -203,6 +203,14 @@ def test_the_list_deletes_what_was_selected(anna: Client) -> None:
     assert set(LongtermVersion.objects.filter(aktion="geloescht").values_list("grund", flat=True)) == {"Aufräumen"}
 
 
+@pytest.mark.parametrize("selected", ["x", "", "9" * 30, "-1"])
+def test_a_selection_that_is_no_key_deletes_nothing(anna: Client, selected: str) -> None:
+    store()
+    sent = {"action": "delete_selected", "_selected_action": [selected], "index": "0", "post": "yes"}
+    assert anna.post(url("changelist"), sent).status_code == 302
+    assert LongtermMemory.objects.count() == 1
+
+
 def test_a_form_of_a_deleted_memory_leads_to_its_history(anna: Client) -> None:
     key = store()
     fields = form(anna, url("change", key))

@@ -157,6 +157,24 @@ def test_repeated_ids_are_changed_in_the_order_sent_around_a_refused_row() -> No
     assert_no_drift()
 
 
+def test_a_memory_of_very_many_versions_stays_writable_and_its_history_comes_in_pages(anna: Agent) -> None:
+    kennung = anna.store()
+    for call in range(3):
+        entry = {"ID": kennung, "kurzbeschreibung": "k", "tags": []}
+        changes = [entry | {"memory": f"{call}/{place} {'x' * 20_000}"} for place in range(100)]
+        assert anna.call("update_brain_longterm_memory", memories=changes)["anzahl"]["erfolgreich"] == 100
+    seen: list[int] = []
+    weiter: dict[str, str] = {}
+    while True:
+        page = anna.call("select_brain_history", ID=kennung, limit=100, **weiter)
+        seen += [row["version"] for row in page["daten"]]
+        if page["weiter"] is None:
+            break
+        weiter = {"weiter": page["weiter"]}
+    assert seen == list(range(301, 0, -1))
+    assert_no_drift()
+
+
 def test_an_id_that_is_deleted_twice_in_a_call_is_gone_the_second_time() -> None:
     keys = insert(longterm(), longterm())
     outcomes = services.delete(LONGTERM, [keys[0], keys[1], keys[0]], origin())

@@ -51,6 +51,12 @@ class DeletingAdmin(HistoryAdmin):
         """The memories alone: what hangs on them goes with them, and there is no need to collect it."""
         return [f"{obj.kennung}: {truncatechars(str(obj), 80)}" for obj in objs], {}, set(), []
 
+    def response_action(self, request: HttpRequest, queryset: Any, *args: Any, **options: Any) -> HttpResponse | None:
+        """What an action answers; without one when the selection holds what is no key."""
+        if not all(map(self._key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+            return None
+        return super().response_action(request, queryset, *args, **options)
+
     @admin.action(permissions=["delete"], description=gettext_lazy("Delete selected %(verbose_name_plural)s"))
     def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Asks, then deletes in batches."""

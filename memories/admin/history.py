@@ -133,10 +133,17 @@ class HistoryAdmin(BrainAdmin):
         """The memory's key; PermissionDenied or Http404 otherwise."""
         if not self.has_view_permission(request):
             raise PermissionDenied
+        key = self._key(object_id)
+        if not key:
+            raise Http404
+        return key
+
+    def _key(self, object_id: str) -> int:
+        """The key that this part of an address or form means; 0 for what no memory can have."""
         try:
             return parse_id(f"{self.kind.typ}_{object_id}", "ID", only=self.kind)[1]
-        except BrainError as fault:
-            raise Http404 from fault
+        except BrainError:
+            return 0
 
     def _page(
         self, request: HttpRequest, template: str, key: int, title: str, context: dict[str, Any]

@@ -182,10 +182,7 @@ class MemoryAdmin(DeletingAdmin):
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
         """Of a deleted memory there is the history, from where it can be restored."""
-        try:
-            _kind, key = parse_id(f"{self.kind.typ}_{object_id}", "ID", only=self.kind)
-        except BrainError:
-            key = 0
+        key = self._key(object_id)
         versions = self.kind.versions.objects.visible_to(principal_of(request.user))
         if not versions.filter(memory_id=key).exists():
             return super()._get_obj_does_not_exist_redirect(request, opts, object_id)  # type: ignore[misc,no-any-return]

@@ -1,5 +1,6 @@
 """Set up what is missing and serve: migrations, the first administrator, the server, one ready line."""
 
+import multiprocessing
 import os
 import secrets
 import socket
@@ -23,6 +24,7 @@ from granian.log import LogLevels
 
 _READY_WITHIN = 60.0  # seconds
 _ASK_EVERY = 0.1
+_STOPPED_WITHIN = 5  # seconds; then workers that still wait for a client are ended
 
 
 class Command(BaseCommand):
@@ -45,6 +47,8 @@ class Command(BaseCommand):
         self._first_administrator()
         connection.close()
         self._allow(host)
+        # Forked workers would share this process's connections to the database and read each other's answers.
+        multiprocessing.set_start_method("spawn", force=True)
         threading.Thread(target=self._tell_when_ready, args=(host, port), daemon=True).start()
         Granian(
             "brain.wsgi:application",
@@ -54,6 +58,7 @@ class Command(BaseCommand):
             workers=settings.BRAIN_WORKERS,
             blocking_threads=settings.BRAIN_THREADS,
             respawn_failed_workers=True,
+            workers_kill_timeout=_STOPPED_WITHIN,
             log_access=False,
             log_level=LogLevels.warning,
         ).serve()
@@ -69,10 +74,9 @@ class Command(BaseCommand):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
-            except OSError as error:
-                raise CommandError(
-                    f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
-                ) from error
+            except (OSError, OverflowError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise CommandError(f"Cannot listen on {host}:{port}: {reason}. Choose another --port.") from error
 
     def _first_administrator(self) -> None:
         """When nobody can sign in yet, make `admin`; a password that was not given is printed this once."""
@@ -100,10 +104,11 @@ class Command(BaseCommand):
         """Print the ready line once a worker really answers."""
         reachable = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
         address = f"http://{reachable}:{port}"
+        ask = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach this machine's own
         until = time.monotonic() + _READY_WITHIN
         while time.monotonic() < until:
             try:
-                with urllib.request.urlopen(f"{address}/readyz", timeout=5):  # noqa: S310 - our own address
+                with ask.open(f"{address}/readyz", timeout=5):
                     break
             except (urllib.error.URLError, OSError):
                 time.sleep(_ASK_EVERY)
