@@ -192,3 +192,16 @@ def test_two_that_change_the_same_memories_in_opposite_order_do_not_block_each_o
     together([lambda: change(shared, "vor"), lambda: change(shared[::-1], "zurück")] * 3)
     assert len(set(LongtermMemory.objects.values_list("memory", flat=True))) == 1
     assert_no_drift()
+
+
+def test_the_check_of_the_history_is_right_while_others_write(anna: Agent) -> None:
+    shared = shared_memories(anna, 12)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(beside(Writer(anna.key, shared, seed).run)) for seed in range(3)]
+        checks = 0
+        while not all(writer.done() for writer in writers):
+            assert_no_drift()
+            checks += 1
+        assert checks > 3
+        assert all(writer.result()["texts"] for writer in writers)
+    assert_no_drift()
