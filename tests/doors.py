@@ -20,6 +20,8 @@ def tool_of(name: str) -> Tool:
 
 def entry_for(name: str) -> Any:
     """A valid entry for this tool; the memories it names do not exist. Of a question it is the question."""
+    if name == "search_brain":
+        return {"suche": "Frist", "limit": 5}
     verb, _brain, kind = name.split("_")[:3]
     kennung = f"{kind.replace('memory', 'brain')}_999999"
     match verb:

@@ -100,12 +100,12 @@ def test_an_update_that_changes_nothing_only_looks(anna: Agent) -> None:
 
 def test_delete(anna: Agent) -> None:
     costs = {size: cost(anna, "delete_brain_longterm_memory", IDs=stored(anna, size)) for size in SIZES}
-    assert_constant(costs, sqlite=8, postgresql=6)
+    assert_constant(costs, sqlite=10, postgresql=8)
 
 
 def test_promote(anna: Agent) -> None:
     costs = {size: cost(anna, "promote_brain_shortterm_memory", IDs=stored(anna, size, "shortterm")) for size in SIZES}
-    assert_constant(costs, sqlite=14, postgresql=10)
+    assert_constant(costs, sqlite=17, postgresql=13)
 
 
 def the_same(calls: list[Callable[[], int]]) -> int:
