@@ -124,6 +124,11 @@ class Content(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that the embedding stands for."""
+        return tuple(getattr(self, name) for name in self.TEXTS)
+
 
 class NoteContent(Content):
     """A long-term or short-term memory's own fields."""
@@ -240,11 +245,6 @@ class Memory(Content):
     def kennung(self) -> str:
         """The ID on the wire, such as `longterm_41`."""
         return f"{self.typ}_{self.pk}"
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The texts that the embedding stands for."""
-        return tuple(getattr(self, name) for name in self.TEXTS)
 
     @staticmethod
     def default_expiry(at: datetime) -> datetime | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.db.models.expressions import RawSQL
 
 Groups = Sequence[Sequence[str]]
@@ -27,7 +27,7 @@ def rows(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
         return found
 
 
@@ -136,6 +136,66 @@ def matching(match: Match, columns: str, where: str, parameters: Sequence[Any], 
         sql = f"SELECT {columns} FROM {fulltext} f JOIN {table} c ON c.id = f.rowid WHERE {fulltext} MATCH %s {where}"
         return rows(sql, [_fts5(match), *parameters])
     return rows(f"SELECT {columns} FROM {table} c WHERE c.sd @@ %s::tsquery {where}", [_tsquery(match), *parameters])
+
+
+def broken() -> list[str]:
+    """The full-text tables that do not agree with what they index; PostgreSQL's cannot disagree."""
+    if connection.vendor != "sqlite":
+        return []
+    found = []
+    for table in _FTS5_TABLES:
+        try:
+            with transaction.atomic():
+                rows(f"INSERT INTO {table}({table}) VALUES ('integrity-check')")
+        except DatabaseError:
+            found.append(table)
+    return found
+
+
+def renew() -> None:
+    """Make the vocabulary and the full-text tables anew from the entries."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        for statement in _RENEW_SQLITE if connection.vendor == "sqlite" else _RENEW_POSTGRESQL:
+            cursor.execute(statement)
+
+
+_FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
+# Stems hold letters and digits alone, so a list of them becomes JSON by putting quotes between them.
+_COUNT_WORDS = f"""
+    INSERT INTO memories_word(stamm, df) SELECT value, count(*)
+    FROM (SELECT DISTINCT e.id, j.value FROM {_LIVE} e,
+          json_each('["' || replace(e.stamm, ' ', '","') || '"]') j WHERE j.value <> '')
+    GROUP BY value"""
+_RENEW_SQLITE = (
+    "DELETE FROM memories_word",
+    _COUNT_WORDS,
+    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
+)
+_RENEW_POSTGRESQL:
+            cursor.execute(statement)
+
+
+_FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
+_RENEW_SQLITE = (
+    "DELETE FROM memories_word",
+    (
+        "INSERT INTO memories_word(stamm, df) SELECT value, count(*) FROM (SELECT DISTINCT e.id, j.value "
+        f"FROM {_LIVE} e, json_each('["
+        " || replace(e.stamm, "
+        ", "
+        ","
+        ") || "
+        "]') j WHERE j.value <> '') GROUP BY value"
+    ),
+    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
+)
+_RENEW_POSTGRESQL = (
+    "DELETE FROM memories_word",
+    (
+        "INSERT INTO memories_word(stamm, df) SELECT DISTINCT w, 0 FROM "
+        f"(SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}) AS held WHERE w <> ''"
+    ),
+)
 
 
 def memories_that(match: Match, typ: str) -> RawSQL:

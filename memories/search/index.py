@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memories.kinds import BRAIN, Kind
-from memories.models import Memory, SearchEntry
+from memories.models import Memory, PastEntry, SearchEntry, Version
 from memories.search.analyser import stems
 from memories.search.reach import FIRST_PART, STALE, profile_token, token
 from memories.search.vectors import unit
@@ -23,9 +23,9 @@ _AT_ONCE = 500  # entries a statement
 
 def put(kind: Kind, memories: Iterable[Memory], replaced: Sequence[Memory] = ()) -> None:
     """Make these memories be found as they are now; `replaced` are their former states. One statement as a rule."""
-    entries = [entry for memory in memories for entry in _entries(kind, memory)]
-    for start in range(0, len(entries), _AT_ONCE):
-        _upsert(entries[start : start + _AT_ONCE])
+    made = [entry for memory in memories for entry in entries_of(kind, memory)]
+    for start in range(0, len(made), _AT_ONCE):
+        _upsert(made[start : start + _AT_ONCE])
     for memory in memories:
         former = next((old for old in replaced if old.pk == memory.pk and len(_text(old)) > PART), None)
         if former is not None:
@@ -53,6 +53,12 @@ def _upsert(entries: Sequence[SearchEntry]) -> None:
         )
 
 
+def renew(kind: Kind, memories: Sequence[Memory]) -> None:
+    """Make the entries of these memories anew; what they were before leaves no past entry."""
+    SearchEntry.objects.filter(typ=kind.typ, memory_id__in=[memory.pk for memory in memories]).delete()
+    put(kind, memories)
+
+
 def retire(kind: Kind, keys: Sequence[int], at: datetime) -> None:
     """Make these memories be found no longer, but in what was known before this moment."""
     _drop(SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys), at)
@@ -63,29 +69,39 @@ def _drop(entries: QuerySet[SearchEntry], at: datetime) -> None:
     entries.delete()
 
 
-def _entries(kind: Kind, memory: Any) -> Iterator[SearchEntry]:
-    vector = None if memory.embedding is None else unit(np.frombuffer(bytes(memory.embedding), dtype="<f4"))
-    reach = " ".join(_reach(kind, memory))
-    for teil, part in enumerate(_parts(_text(memory))):
-        yield SearchEntry(
-            typ=kind.typ,
-            memory_id=memory.pk,
-            teil=teil,
-            version=memory.version,
-            seit=memory.aktualisiert_am,
-            erstellt_am=memory.erstellt_am,
-            gueltig_bis=memory.gueltig_bis if kind.memories.EXPIRES else None,
-            profil_hash=memory.embedding_profil_hash,
-            dimension=memory.embedding_dimension,
-            veraltet=memory.embedding_veraltet,
-            vektor=vector.tobytes() if vector is not None and teil == 0 else None,
-            stamm=" ".join(stems(part)),
-            geltung=reach if teil else f"{FIRST_PART} {reach}",
-        )
+def entries_of(kind: Kind, memory: Memory) -> Iterator[SearchEntry]:
+    """The entries that a live memory should have."""
+    for fields in _fields(kind, memory):
+        yield SearchEntry(memory_id=memory.pk, version=memory.version, seit=memory.aktualisiert_am, **fields)
 
 
-def _text(memory: Memory) -> str:
-    return "\n".join([*memory.texts, *memory.tag_namen])
+def past_entries_of(kind: Kind, version: Version, bis: datetime) -> Iterator[PastEntry]:
+    """The entries of a version that held until `bis`."""
+    for fields in _fields(kind, version):
+        yield PastEntry(memory_id=version.memory_id, version=version.version, seit=version.zeitpunkt, bis=bis, **fields)
+
+
+def _fields(kind: Kind, content: Any) -> Iterator[dict[str, Any]]:
+    """What an entry takes from the content of a memory or version, for each part of its text."""
+    vector = None if content.embedding is None else unit(np.frombuffer(bytes(content.embedding), dtype="<f4")).tobytes()
+    reach = " ".join(_reach(kind, content))
+    for teil, part in enumerate(_parts(_text(content))):
+        yield {
+            "typ": kind.typ,
+            "teil": teil,
+            "erstellt_am": content.erstellt_am,
+            "gueltig_bis": content.gueltig_bis if kind.memories.EXPIRES else None,
+            "profil_hash": content.embedding_profil_hash,
+            "dimension": content.embedding_dimension,
+            "veraltet": content.embedding_veraltet,
+            "vektor": None if teil else vector,
+            "stamm": " ".join(stems(part)),
+            "geltung": reach if teil else f"{FIRST_PART} {reach}",
+        }
+
+
+def _text(content: Memory | Version) -> str:
+    return "\n".join([*content.texts, *content.tag_namen])
 
 
 def _parts(text: str) -> Iterator[str]:

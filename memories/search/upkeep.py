@@ -1,0 +1,117 @@
+"""Upkeep of the search index: is it as the memories say, make it anew, and put loose vectors into blocks."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from memories.kinds import KINDS, LONGTERM, Kind
+from memories.models import Aktion, PastEntry, SearchEntry, VectorBlock, Version
+from memories.search import engine, index, vectors
+from memories.search.vectors import Profile
+
+_AT_ONCE = 200  # memories
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A memory, or a table, whose entries are not what they should be."""
+
+    where: str
+    what: str
+
+
+def is_missing() -> bool:
+    """Whether there are memories but no entries at all: an installation from before there was a search."""
+    return not SearchEntry.objects.exists() and any(kind.memories.objects.exists() for kind in KINDS)
+
+
+def check(progress: Progress) -> Iterator[Deviation]:
+    """What of the index is not as the memories and versions say; each chunk is read in one snapshot."""
+    for kind in KINDS:
+        seen = 0
+        for keys in _chunks(kind):
+            with transaction.atomic():
+                yield from _deviations(kind, keys)
+            seen += len(keys)
+            progress(kind.typ, seen)
+    yield from (Deviation(table, "the full-text index does not agree with its entries") for table in engine.broken())
+
+
+def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
+    rows = kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update()
+    live = [entry for memory in rows for entry in index.entries_of(kind, memory)]
+    past = _past(kind, keys)
+    for model, wanted, what in ((SearchEntry, live, "as it is"), (PastEntry, past, "as it was")):
+        held = model.objects.filter(typ=kind.typ, memory_id__in=keys)
+        for key in sorted({told[0] for told in {*map(_told, wanted)} ^ {*map(_told, held)}}):
+            yield Deviation(f"{kind.typ}_{key}", f"is not found {what}")
+
+
+def _told(entry: Any) -> tuple[Any, ...]:
+    vector = None if entry.vektor is None else bytes(entry.vektor)
+    times = (entry.seit, entry.erstellt_am, entry.gueltig_bis, getattr(entry, "bis", None))
+    return (entry.memory_id, entry.version, entry.teil, *times, entry.veraltet, vector, entry.stamm, entry.geltung)
+
+
+def rebuild(progress: Progress) -> None:
+    """Make all entries anew, in chunks that each are a transaction: nothing is missing to a search meanwhile."""
+    for kind in KINDS:
+        seen = 0
+        for keys in _chunks(kind):
+            with transaction.atomic():
+                rows = kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update()
+                memories = list(rows)
+                SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys).delete()
+                PastEntry.objects.filter(typ=kind.typ, memory_id__in=keys).delete()
+                index.put(kind, memories)
+                PastEntry.objects.bulk_create(_past(kind, keys))
+            seen += len(keys)
+            progress(kind.typ, seen)
+    engine.renew()
+    pack(progress)
+
+
+def _past(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
+    """The entries of all versions of these memories that something came after."""
+    versions = list(kind.versions.objects.filter(memory_id__in=keys).order_by("memory_id", "version"))
+    return [
+        entry
+        for version, after in itertools.pairwise(versions)
+        if version.memory_id == after.memory_id and not _removed(kind, version)
+        for entry in index.past_entries_of(kind, version, after.zeitpunkt)
+    ]
+
+
+def _removed(kind: Kind, version: Version) -> bool:
+    """Whether the memory was gone after this version: deleted, or promoted away."""
+    return version.aktion == Aktion.GELOESCHT or (version.aktion == Aktion.BEFOERDERT and kind is not LONGTERM)
+
+
+def pack(progress: Progress) -> None:
+    """Take apart the blocks that hold few living vectors, and put all loose vectors into full blocks."""
+    for block in VectorBlock.objects.only("pk").iterator():
+        with transaction.atomic():
+            living = SearchEntry.objects.filter(block=block.pk)
+            if living.count() < vectors.BLOCK // 2:
+                living.update(block=None)
+                block.delete()
+    loose = SearchEntry.objects.filter(vektor__isnull=False, block__isnull=True, profil_hash__isnull=False)
+    for profil_hash, dimension in loose.order_by().values_list("profil_hash", "dimension").distinct():
+        made = 0
+        while vectors.pack(Profile(profil_hash, dimension), 1):
+            made += 1
+            progress(profil_hash, made * vectors.BLOCK)
+
+
+def _chunks(kind: Kind) -> Iterator[list[int]]:
+    """The keys of all memories that ever were, in chunks."""
+    last = 0
+    versions = kind.versions.objects.filter(version=1).order_by("memory_id").values_list("memory_id", flat=True)
+    while keys := list(versions.filter(memory_id__gt=last)[:_AT_ONCE]):
+        last = keys[-1]
+        yield keys
