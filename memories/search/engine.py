@@ -166,36 +166,15 @@ _COUNT_WORDS = f"""
     FROM (SELECT DISTINCT e.id, j.value FROM {_LIVE} e,
           json_each('["' || replace(e.stamm, ' ', '","') || '"]') j WHERE j.value <> '')
     GROUP BY value"""
+_COLLECT_WORDS = f"""
+    INSERT INTO memories_word(stamm, df) SELECT DISTINCT w, 0
+    FROM (SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}) AS held WHERE w <> ''"""
 _RENEW_SQLITE = (
     "DELETE FROM memories_word",
     _COUNT_WORDS,
     *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
 )
-_RENEW_POSTGRESQL:
-            cursor.execute(statement)
-
-
-_FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
-_RENEW_SQLITE = (
-    "DELETE FROM memories_word",
-    (
-        "INSERT INTO memories_word(stamm, df) SELECT value, count(*) FROM (SELECT DISTINCT e.id, j.value "
-        f"FROM {_LIVE} e, json_each('["
-        " || replace(e.stamm, "
-        ", "
-        ","
-        ") || "
-        "]') j WHERE j.value <> '') GROUP BY value"
-    ),
-    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
-)
-_RENEW_POSTGRESQL = (
-    "DELETE FROM memories_word",
-    (
-        "INSERT INTO memories_word(stamm, df) SELECT DISTINCT w, 0 FROM "
-        f"(SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}) AS held WHERE w <> ''"
-    ),
-)
+_RENEW_POSTGRESQL = ("DELETE FROM memories_word", _COLLECT_WORDS)
 
 
 def memories_that(match: Match, typ: str) -> RawSQL:
