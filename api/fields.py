@@ -77,7 +77,7 @@ def translated(entry: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, A
     columns: dict[str, Any] = {}
     faults: list[BrainError] = []
     for field in fields:
-        for name in {ALIAS, field.wire} if field is PROFILE else {field.wire}:
+        for name in (field.wire, ALIAS) if field is PROFILE else (field.wire,):
             if name not in entry:
                 continue
             try:

@@ -352,6 +352,15 @@ def test_the_history_shows_the_versions_that_lie_within_the_keys_scopes(agent_wi
     assert one_fault(of_global.call("restore_brain_memory", ID=kennung, version=1)) == ("nicht_gefunden", "ID")
 
 
+def test_a_version_that_lies_outside_leaves_no_trace_in_the_next_one(agent_with: Make) -> None:
+    everybody = agent_with("admin")
+    kennung = everybody.call("insert_brain_memory", **BRAIN, scope_typ="modul")["daten"][0]["ID"]
+    everybody.call("update_brain_memory", ID=kennung, scope_typ="global", inhalt="Geheimnis")
+    everybody.call("update_brain_memory", ID=kennung, scope_typ="modul", inhalt="offen")
+    rows = agent_with("anna", scope=["modul"]).call("select_brain_history", ID=kennung)["daten"]
+    assert [(row["version"], row["aenderungen"]) for row in rows] == [(3, []), (1, [])]
+
+
 def test_the_team_sees_and_changes_what_both_keys_allow(anna: Agent, ben: Agent) -> None:
     kennung = anna.store()
     change = {"ID": kennung, "kurzbeschreibung": "k", "memory": "von ben", "tags": []}

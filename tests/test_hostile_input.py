@@ -14,39 +14,31 @@ DEEP = 100_000
 VALUES = {
     "null": "null",
     "true": "true",
-    "false": "false",
     "zero": "0",
     "minus one": "-1",
-    "minus zero": "-0.0",
-    "a fraction": "1.5",
     "a whole float": "7.0",
     "2^31": str(2**31),
     "2^63": str(2**63),
-    "2^64": str(2**64),
     "2^80": str(2**80),
     "twenty digits": "9" * 20,
     "400 digits": "9" * 400,
     "5,000 digits": "9" * 5_000,
     "1e308": "1e308",
     "1e999": "1e999",
-    "-1e999": "-1e999",
     "1e39": "1e39",
     "NaN": "NaN",
     "Infinity": "Infinity",
-    "-Infinity": "-Infinity",
     "an empty text": '""',
     "a blank": '" "',
     "blanks of all kinds": r'"\t\n\u000b\u00a0\u2003\u3000"',
     "NUL": r'"a\u0000b"',
     "all control characters": json.dumps("".join(map(chr, range(1, 32)))),
     "a high surrogate": r'"\ud800"',
-    "a low surrogate": r'"\udfff"',
     "surrogates the wrong way round": r'"\ude00\ud83d"',
     "a surrogate after a float": r'[1.5, "\ud800"]',
     "zero width": r'"a\u200bb"',
     "a bidi override": r'"\u202egnp.exe"',
     "a byte order mark": r'"\ufeffa"',
-    "not a character": r'"\uffff\ufdd0"',
     "beyond the BMP": '"🙂\U0010ffff"',
     "a thousand accents": json.dumps("a" + "\u0301" * 1_000),
     "a long text": json.dumps("x" * 300),
@@ -54,9 +46,7 @@ VALUES = {
     "LIKE signs": json.dumps("%_\\"),
     "percent format": json.dumps("%s %(name)s %d"),
     "a template": json.dumps("{{ x }} {% y %} ${z} <script>"),
-    "a path": json.dumps("../../etc/passwd"),
     "a text of JSON": json.dumps('{"a": [1]}'),
-    "a text of a list": json.dumps("[1, 2]"),
     "a text of broken JSON": json.dumps('{"a": '),
     "a text of NaN": json.dumps("[NaN]"),
     "a text of deep JSON": json.dumps("[" * DEEP),
@@ -67,8 +57,6 @@ VALUES = {
     "an ID beyond 64 bits": '"brain_99999999999999999999"',
     "an ID of 2^63": f'"longterm_{2**63}"',
     "an ID of 5,000 digits": f'"shortterm_{"9" * 5_000}"',
-    "an empty list": "[]",
-    "a list of nothing": "[null]",
     "a list in lists": "[[[]]]",
     "a mixed list": '[1, "a", null, {}, [], true, 1.5]',
     "a list of 101": json.dumps(["a"] * 101),
@@ -81,14 +69,12 @@ VALUES = {
     "a field named with half a pair": r'{"\ud800": {"\udfff": "\ud800"}}',
     "a field with a long name": json.dumps({"n" * 100_000: 1}),
     "a thousand fields": json.dumps({f"f{n}": n for n in range(1_000)}),
-    "a prototype": '{"__proto__": {"x": 1}, "constructor": 1}',
     "a key twice": '{"a": 1, "a": 2}',
     "a key twice, once escaped": r'{"a": 1, "\u0061": 2}',
     "a moment that is none": '"2026-02-30"',
     "a moment before all": '"0001-01-01T00:00:00+14:00"',
     "a moment after all": '"9999-12-31T23:59:59-14:00"',
     "a skipped hour": '"2026-03-29T02:30"',
-    "63 levels": "[" * 63 + "]" * 63,
     "65 levels": '{"a":' * 65 + "1" + "}" * 65,
     "1,000 levels": "[" * 1_000 + "]" * 1_000,
     "100,000 levels": "[" * DEEP + "]" * DEEP,
@@ -130,6 +116,21 @@ BODIES: dict[str, bytes] = {
     "random bytes": bytes(range(256)),
     "tool twice": b'{"tool": "a", "tool": "b", "arguments": {}}',
     "arguments twice": b'{"tool": "select_brain_tags", "arguments": {}, "arguments": {}}',
+    "null": b"null",
+    "true": b"true",
+    "a number": b"-0",
+    "a text": b'"insert_brain_memory"',
+    "an empty list": b"[]",
+    "a list of lists": b"[[[]]]",
+    "1e999": b"1e999",
+    "NaN": b"NaN",
+    "half a pair": rb'"\ud800"',
+    "a tab in a name": b'{"to\tol": 1}',
+    "an empty name": b'{"": {"": 1}}',
+    "arguments in a list": b'{"tool": "select_brain_tags", "arguments": [{}]}',
+    "arguments that are nothing": b'{"tool": "select_brain_tags", "arguments": null}',
+    "arguments that are a number": b'{"tool": "select_brain_tags", "arguments": 1e400}',
+    "arguments in a broken text": b'{"tool": "select_brain_tags", "arguments": "{"}',
     "a list of calls": b'[{"tool": "select_brain_tags", "arguments": {}}]',
     "a tool alone": b'{"tool": "select_brain_tags"}',
     "arguments alone": b'{"arguments": {}}',
@@ -143,6 +144,8 @@ BODIES: dict[str, bytes] = {
     "a tool that is no number": b'{"tool": NaN, "arguments": {}}',
 }
 STATUSES = {200, 400, 404}
+# These have the fields of another tool, which stands for them.
+ALIKE = {"select_brain_shortterm_memory", "update_brain_memory", "delete_brain_shortterm_memory", "delete_brain_memory"}
 
 
 def _answers_in_order(response: Any) -> dict[str, Any]:
@@ -168,7 +171,7 @@ def _places(name: str, value: str) -> list[str]:
     fields = tool.input_schema["properties"]["inhalt"]["properties"]
     arguments = [f'{{"inhalt": {json.dumps(whole)}, "{place}": {value}}}' for place in ("help", "referenzfelder", "x")]
     arguments += [value, f'{{"inhalt": {value}}}', f'{{"inhalt": {value}, "help": 1, "referenzfelder": {value}}}']
-    for field in [*fields, "x"]:
+    for field in [*fields, "x"] if name not in ALIKE else ["x"]:
         rest = {key: kept for key, kept in whole.items() if key != field}
         arguments.append(f'{{"inhalt": {_put(json.dumps(rest), field, value)}}}')
     if tool.shape is Shape.IDS:

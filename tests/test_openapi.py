@@ -124,6 +124,15 @@ def test_every_tool_is_an_operation_of_its_own_and_nothing_else_is_there(documen
             assert {"200", "400", "401", "403", "404", "413", "503"} <= operation["responses"].keys()
 
 
+def test_the_envelope_is_described_as_it_is_checked(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/api/tools/"]["post"]
+    assert operation["operationId"] == "call_tool"
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert schema.keys() == {"type", "properties", "required", "additionalProperties"}
+    assert schema["properties"].keys() == set(schema["required"]) == {"tool", "arguments"}
+    assert schema["additionalProperties"] is False
+
+
 def _answers(agent: Agent) -> Iterator[tuple[str, Any]]:
     """Answers of every tool: a good one, one with a failed entry where there can be one, and a definition."""
     old = agent.store(embedding=[1, 2])

@@ -36,6 +36,7 @@ SAME = {
     "Cyrillic": ["Сергей", "СЕРГЕЙ"],
     "Hangul": ["한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"],
     "Cherokee": ["Ꭰ", "ꭰ"],
+    "iota subscript": ["\u1fb4\u0301", "\u0386\u0301\u0345"],
     "grows when folded": ["ΐ", "\u03b9\u0308\u0301", "\u0399\u0308\u0301"],
 }
 DIFFERENT = {
