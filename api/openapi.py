@@ -70,6 +70,12 @@ class ToolSchema(AutoSchema):
             return None
         return {"application/json": self._tool.input_schema if self._tool else ENVELOPE}
 
+    def _get_request_body(self, direction: str = "request") -> Any:
+        body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        if body and self._tool and self._tool.beispiel:
+            body["content"]["application/json"]["example"] = self._tool.beispiel["arguments"]
+        return body
+
     def get_response_serializers(self) -> Any:
         """The tool's output schema, and the answer to a call that was not executed."""
         if self.method == "POST":

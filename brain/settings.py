@@ -149,6 +149,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "0.1.0",
     "OAS_VERSION": "3.1.0",
     "APPEND_COMPONENTS": {"schemas": {"Ablehnung": REFUSAL}},
+    "TAGS": [{"name": "Werkzeuge"}, {"name": "Definitionen"}],
+    "SORT_OPERATIONS": False,
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],

@@ -22,6 +22,8 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
+from memories.search import upkeep
+
 _READY_WITHIN = 60.0  # seconds
 _ASK_EVERY = 0.1
 _STOPPED_WITHIN = 5  # seconds; then workers that still wait for a client are ended
@@ -44,6 +46,9 @@ class Command(BaseCommand):
         self._say(f"Database: {connection.vendor}, {connection.settings_dict['NAME']}")
         call_command("migrate", verbosity=0, interactive=False)
         self._say("Migrations: all applied")
+        if upkeep.is_missing():
+            self._say("Search index: making it, since this installation is older than the search")
+            call_command("search_index", rebuild=True, stdout=self.stdout)
         self._first_administrator()
         connection.close()
         self._allow(host)
