@@ -30,7 +30,7 @@ from memories.errors import (
 
 log = logging.getLogger(__name__)
 
-JSON_PATHS = ("/api/", "/mcp", "/healthz", "/readyz", "/.well-known/")
+JSON_PATHS = ("/api", "/mcp", "/healthz", "/readyz", "/.well-known/")
 _RETRY_AFTER = "5"  # seconds
 
 _STATUS: tuple[tuple[type[BrainError], int], ...] = (
