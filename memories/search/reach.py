@@ -1,6 +1,7 @@
 """Reach as tokens in the full-text index, so that a filter narrows a search instead of thinning out its results."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 from memories.filters import Filter
@@ -13,6 +14,7 @@ FIRST_PART = "z1"  # on one entry of each memory
 STALE = "z2"  # on entries whose text has moved on since their vector
 
 
+@lru_cache(maxsize=10_000)
 def token(what: str, value: str) -> str:
     """The token that stands for a value: k kind, n nutzer, a agent, s scope, r record, t tag, p profile."""
     return what + blake2b(value.encode(), digest_size=6).hexdigest()
