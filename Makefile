@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test check bench messages lock
+.PHONY: run test check bench bench-search messages lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -26,6 +26,10 @@ check: .venv/dev
 bench: .venv/dev
 	$(BIN)/python -m bench
 	$(BIN)/python -m tests.postgres $(BIN)/python -m bench
+
+bench-search: .venv/dev
+	$(BIN)/python -m bench.search
+	$(BIN)/python -m tests.postgres $(BIN)/python -m bench.search
 
 # Collect the texts to translate, and compile the translations.
 messages: .venv/dev
