@@ -35,8 +35,16 @@ def known(words: Collection[str]) -> list[str]:
     """Those of these stems that the vocabulary has."""
     if not words:
         return []
+    if connection.vendor != "sqlite":
+        return [word for (word,) in rows(_KNOWN, [list(words)])]
     marks = ", ".join(["%s"] * len(words))
     return [word for (word,) in rows(f"SELECT stamm FROM memories_word WHERE stamm IN ({marks})", list(words))]
+
+
+# A range, since for an equality PostgreSQL would take the trigram index: a second instead of a millisecond.
+_KNOWN = """
+    SELECT w.stamm FROM unnest(%s::text[]) AS wanted CROSS JOIN LATERAL (
+        SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
 
 
 def words_with(part: str, most: int) -> list[str]:
