@@ -33,7 +33,8 @@ bench-search: .venv/dev
 
 # Collect the texts to translate, and compile the translations.
 messages: .venv/dev
-	$(BIN)/python manage.py makemessages --locale de --no-location --no-wrap --ignore .venv --ignore tests --ignore bench
+	$(BIN)/python manage.py makemessages --locale de --no-location --no-wrap --no-obsolete \
+		--ignore .venv --ignore tests --ignore bench --ignore artefacts
 	$(BIN)/python -m tests.messages
 
 # Pin newer versions; needs the network.

@@ -11,6 +11,7 @@ from django.utils import formats, timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from memories.kinds import Kind
 from memories.models import Memory, Version
@@ -93,7 +94,7 @@ def tag_difference(before: Sequence[str], after: Sequence[str]) -> SafeString:
 def embedding_state(row: Memory | Version) -> str:
     """Whether there is an embedding, how long, of which profile, and whether it still stands for the text."""
     if row.embedding_dimension is None:
-        return _("none")
+        return pgettext("embedding", "none")
     state = _("stale") if row.embedding_veraltet else _("fresh")
     told = _("%(state)s, %(count)d numbers") % {"state": state, "count": row.embedding_dimension}
     profile = row.embedding_profil_hash
