@@ -121,7 +121,8 @@ def _kept_by_no_database(value: str | float, feld: str | None) -> BrainError | N
 def _is_vector(values: list[Any]) -> bool:
     """Whether these are finite numbers alone, which need no closer look; thousands of them have to be quick."""
     try:
-        return _NUMBERS.issuperset(map(type, values)) and all(map(math.isfinite, values))
+        # A sum is finite when all its parts are, unless they are huge; then they are looked at one by one.
+        return _NUMBERS.issuperset(map(type, values)) and math.isfinite(sum(values))
     except OverflowError:  # a whole number beyond float64
         return False
 

@@ -15,9 +15,12 @@ from memories.search.engine import Groups, Match
 from memories.search.reach import profile_token
 
 BLOCK = 1_024  # vectors
-EXACT_UP_TO = 20_000  # vectors in reach
 PACKED_AT_ONCE = 4  # blocks after a search
-_FIRST_PASS = 100  # candidates for exact rescoring
+KNOWN_UP_TO = 20_000  # entries in reach; of more, only those that come into question are looked at
+_ALWAYS_EXACT = 500  # entries in reach
+_WORTH_A_BLOCK = 16  # entries that cost as much to read as a block to look through
+_READ_AT_ONCE = 2_000  # entries
+_MARGIN = 60  # more candidates than wanted, since int8 does not tell neighbours apart
 _WIDER = 8
 
 Floats = npt.NDArray[np.float32]
@@ -50,22 +53,19 @@ class VectorQuery:
     also_stale: bool = False
 
 
-def hits(query: VectorQuery, reach: Groups, most: int) -> list[VectorHit]:
-    """The nearest vectors in reach, best first; fewer than `most` only when there are no more."""
-    of_profile = [*reach, [profile_token(query.profile.profil_hash, query.profile.dimension)]]
-    if engine.count(Match(of_profile), EXACT_UP_TO + 1) <= EXACT_UP_TO:
-        return _exact(query, _in_reach(query, of_profile), most)
-    return _by_blocks(query, reach, most)
-
-
-def hits_where(
-    query: VectorQuery, reach: Groups, most: int, where: str, parameters: Sequence[Any], *, then: bool
+def hits(
+    query: VectorQuery, reach: Groups, most: int, where: str = "", parameters: Sequence[Any] = (), *, then: bool = False
 ) -> list[VectorHit]:
-    """The nearest vectors that fulfil a condition too, judged exactly; with `then` among past entries as well."""
-    of_profile = [*reach, [profile_token(query.profile.profil_hash, query.profile.dimension)]]
-    tables = (False, True) if then else (False,)
-    found = [row for past in tables for row in _in_reach(query, of_profile, where, parameters, past=past)]
-    return _exact(query, found, most)
+    """The nearest vectors in reach that fulfil the condition, best first; with `then` among past entries as well.
+
+    Fewer than `most` only when there are no more.
+    """
+    wanted = _Wanted(query, reach, most, where, parameters)
+    found = _of_live(wanted)
+    if then:
+        keys = engine.keys(Match(wanted.of_profile), None, where, parameters, past=True)
+        found = [*found, *_exact(wanted, keys, past=True)]
+    return sorted(found, key=lambda hit: -hit.cosine)[:most]
 
 
 def unit(numbers: npt.NDArray[Any]) -> Floats:
@@ -76,51 +76,135 @@ def unit(numbers: npt.NDArray[Any]) -> Floats:
     return scaled
 
 
-_COLUMNS = "c.id, c.typ, c.memory_id, c.version, c.vektor"
-_OF_PROFILE = "c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL"
-_FRESH = " AND NOT c.veraltet"
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is looked for, and the condition that an entry (as c) has to fulfil beside its reach."""
+
+    query: VectorQuery
+    reach: Groups
+    most: int
+    where: str
+    parameters: Sequence[Any]
+
+    @property
+    def profile(self) -> list[Any]:
+        """The values of the profile's columns."""
+        return [self.query.profile.profil_hash, self.query.profile.dimension]
+
+    @property
+    def of_profile(self) -> Groups:
+        """The reach, narrowed to the profile."""
+        return [*self.reach, [profile_token(self.query.profile.profil_hash, self.query.profile.dimension)]]
+
+    def rows(self, keys: Sequence[int], *, past: bool = False) -> list[Any]:
+        """The entries of these keys that fulfil the condition."""
+        table, columns = ("memories_pastentry", _PAST) if past else ("memories_searchentry", _LIVE)
+        fresh = "" if self.query.also_stale else "AND NOT c.veraltet"
+        # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
+        return engine.rows(
+            f"SELECT {columns} FROM {table} c WHERE c.id IN ({', '.join(map(str, keys))}) "
+            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {fresh} {self.where}",
+            [*self.profile, *self.parameters],
+        )
 
 
-def _in_reach(
-    query: VectorQuery, reach: Groups, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
-) -> list[Any]:
-    condition = f"AND {_OF_PROFILE} {where}" + ("" if query.also_stale else _FRESH)
-    profile = query.profile
-    values = [profile.profil_hash, profile.dimension, *parameters]
-    return engine.matching(Match(reach), _COLUMNS, condition, values, past=past)
+_PAST = "c.id, c.typ, c.memory_id, c.version, c.vektor, c.geltung"
+_LIVE = f"{_PAST}, c.block"
 
 
-def _exact(query: VectorQuery, rows: Sequence[Any], most: int) -> list[VectorHit]:
+def _of_live(wanted: _Wanted) -> list[VectorHit]:
+    """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
+    if not wanted.reach and not wanted.where:
+        return _by_blocks(wanted, None)
+    keys = engine.keys(Match(wanted.of_profile), KNOWN_UP_TO + 1, wanted.where, wanted.parameters)
+    if len(keys) <= max(_ALWAYS_EXACT, _WORTH_A_BLOCK * _blocks(wanted)):
+        return _exact(wanted, keys)
+    return _by_blocks(wanted, keys if len(keys) <= KNOWN_UP_TO else None)
+
+
+def _blocks(wanted: _Wanted) -> int:
+    sql = "SELECT count(*) FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s"
+    number: int = engine.rows(sql, wanted.profile)[0][0]
+    return number
+
+
+def _exact(wanted: _Wanted, keys: Sequence[int], *, sure: bool = True, past: bool = False) -> list[VectorHit]:
+    """The nearest of these entries; not `sure`, they may be out of reach."""
+    best: list[VectorHit] = []
+    for part in _portions(keys):
+        rows = wanted.rows(part, past=past)
+        best += _judged(wanted, rows if sure else [row for row in rows if reached(row[5], wanted.reach)])
+        best = _nearest(wanted, best)
+    return best
+
+
+def _portions(keys: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(keys), _READ_AT_ONCE):
+        yield keys[start : start + _READ_AT_ONCE]
+
+
+def _judged(wanted: _Wanted, rows: Sequence[Any]) -> list[VectorHit]:
+    """The entries of these rows with their cosines."""
     if not rows:
         return []
-    matrix = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4").reshape(len(rows), query.profile.dimension)
-    cosines = matrix @ query.unit
-    best = np.argsort(-cosines, kind="stable")[:most]
-    return [VectorHit(rows[place][1], rows[place][2], rows[place][3], float(cosines[place])) for place in best]
+    dimension = wanted.query.profile.dimension
+    matrix = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+    # Not by numpy's @, which takes as many threads as there are processors for what one does in a millisecond.
+    cosines = np.asarray(simsimd.cdist(wanted.query.unit[None, :], matrix, metric="dot"))[0].tolist()
+    return [VectorHit(row[1], row[2], row[3], cosine) for row, cosine in zip(rows, cosines, strict=True)]
 
 
-def _by_blocks(query: VectorQuery, reach: Groups, most: int) -> list[VectorHit]:
-    """Look through all blocks with int8, then judge the best exactly, more of them until there are enough in reach."""
-    profile = [query.profile.profil_hash, query.profile.dimension]
-    condition = _OF_PROFILE + ("" if query.also_stale else _FRESH)
-    loose = engine.rows(
-        f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.block IS NULL",
-        profile,
-    )
-    found = [row for row in loose if reached(row[6], reach)]
-    entries, blocks, scores = _scored(query)
-    order = np.argsort(-scores)
-    start, size = 0, max(_FIRST_PASS, 2 * most)
-    while start < len(order):
-        places = order[start : start + size]
-        wanted = {int(entries[place]): int(blocks[place]) for place in places}
-        found.extend(row for row in _entries(wanted, condition, profile) if reached(row[6], reach))
-        if len(found) >= most + len(loose):
+def _nearest(wanted: _Wanted, found: list[VectorHit]) -> list[VectorHit]:
+    return sorted(found, key=lambda hit: -hit.cosine)[: wanted.most]
+
+
+def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[VectorHit]:
+    """Look through all blocks with int8, then judge the best exactly, more of them until there are enough in reach.
+
+    `keys` are the entries in reach where they are few enough to know them.
+    """
+    loose = _loose(wanted)
+    inside = loose if keys is None else loose.intersection(keys)
+    best = _exact(wanted, list(inside), sure=keys is not None)
+    enough = 0
+    for blocks in _candidates(wanted, keys):
+        for part in _portions([key for key in blocks if key not in loose]):
+            rows = [row for row in wanted.rows(part) if keys is not None or reached(row[5], wanted.reach)]
+            best = _nearest(wanted, best + _judged(wanted, rows))
+            # An entry that has moved on counts as what it is now, but was not found by that.
+            enough += sum(row[6] in blocks[row[0]] for row in rows)
+        if enough >= wanted.most:
             break
-        start, size = start + size, size * _WIDER
-    if len(loose) >= 2 * BLOCK:
-        pack(query.profile, PACKED_AT_ONCE)
-    return _exact(query, found, most)
+    if len(loose) >= BLOCK:
+        pack(wanted.query.profile, PACKED_AT_ONCE)
+    return best
+
+
+def _loose(wanted: _Wanted) -> set[int]:
+    """The entries that are in no block."""
+    sql = (
+        "SELECT id FROM memories_searchentry "
+        "WHERE profil_hash = %s AND dimension = %s AND vektor IS NOT NULL AND block IS NULL"
+    )
+    return {key for (key,) in engine.rows(sql, wanted.profile)}
+
+
+def _candidates(wanted: _Wanted, keys: Sequence[int] | None) -> Iterator[dict[int, set[int]]]:
+    """The entries that seem nearest, each with the blocks that say so, in growing portions until there are none."""
+    entries, blocks, scores = _scored(wanted.query)
+    if keys is not None:
+        within = np.isin(entries, np.array(keys, dtype=np.int64))
+        entries, blocks, scores = entries[within], blocks[within], scores[within]
+    left, size = len(scores), wanted.most + _MARGIN
+    while left > 0:
+        size = min(size, left)
+        places = np.argpartition(scores, -size)[-size:]
+        portion: dict[int, set[int]] = {}
+        for entry, block in zip(entries[places].tolist(), blocks[places].tolist(), strict=True):
+            portion.setdefault(entry, set()).add(block)
+        yield portion
+        scores[places] = -np.inf
+        left, size = left - size, size * _WIDER
 
 
 def reached(geltung: str, reach: Groups) -> bool:
@@ -129,18 +213,6 @@ def reached(geltung: str, reach: Groups) -> bool:
         return True
     tokens = set(geltung.split(" "))
     return all(not tokens.isdisjoint(group) for group in reach)
-
-
-def _entries(wanted: dict[int, int], condition: str, profile: Sequence[Any]) -> Iterator[Any]:
-    """The entries of these keys that still are in the block they were found in."""
-    keys = list(wanted)
-    for start in range(0, len(keys), _WIDER * BLOCK):
-        part = keys[start : start + _WIDER * BLOCK]
-        marks = ", ".join(["%s"] * len(part))
-        sql = (
-            f"SELECT {_COLUMNS}, c.block, c.geltung FROM memories_searchentry c WHERE {condition} AND c.id IN ({marks})"
-        )
-        yield from (row for row in engine.rows(sql, [*profile, *part]) if row[5] == wanted[row[0]])
 
 
 def _scored(query: VectorQuery) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
