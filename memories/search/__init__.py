@@ -98,10 +98,8 @@ def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked
     near: list[VectorHit] = []
     if question.text is not None and not question.text.is_empty:
         texts = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
-    if question.vector is not None and where:
-        near = vectors.hits_where(question.vector, reach, depth, where, parameters, then=question.stand is not None)
-    elif question.vector is not None:
-        near = vectors.hits(question.vector, reach, depth)
+    if question.vector is not None:
+        near = vectors.hits(question.vector, reach, depth, where, parameters, then=question.stand is not None)
     return _fused(texts, near), len(texts) < depth // 2 and len(near) < depth
 
 

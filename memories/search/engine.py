@@ -136,14 +136,21 @@ def count(match: Match, most: int, *, past: bool = False) -> int:
     return counted
 
 
-def matching(match: Match, columns: str, where: str, parameters: Sequence[Any], *, past: bool = False) -> list[Any]:
-    """These columns of all entries (as c) that match and fulfil the condition."""
+def keys(
+    match: Match, most: int | None, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
+) -> list[int]:
+    """The keys of the entries (as c) that match and fulfil the condition, at most so many."""
     table = _PAST if past else _LIVE
+    limit, limits = ("", []) if most is None else ("LIMIT %s", [most])
     if connection.vendor == "sqlite":
         fulltext = _FULLTEXT[table]
-        sql = f"SELECT {columns} FROM {fulltext} f JOIN {table} c ON c.id = f.rowid WHERE {fulltext} MATCH %s {where}"
-        return rows(sql, [_fts5(match), *parameters])
-    return rows(f"SELECT {columns} FROM {table} c WHERE c.sd @@ %s::tsquery {where}", [_tsquery(match), *parameters])
+        joined = f"JOIN {table} c ON c.id = f.rowid" if where else ""
+        sql = f"SELECT f.rowid FROM {fulltext} f {joined} WHERE {fulltext} MATCH %s {where} {limit}"
+        found = rows(sql, [_fts5(match), *parameters, *limits])
+    else:
+        sql = f"SELECT c.id FROM {table} c WHERE c.sd @@ %s::tsquery {where} {limit}"
+        found = rows(sql, [_tsquery(match), *parameters, *limits])
+    return [key for (key,) in found]
 
 
 def broken() -> list[str]:

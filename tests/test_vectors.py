@@ -1,0 +1,231 @@
+"""Nearest vectors: by whichever way they are looked for, they are those that comparing all of them gives."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from memories import services
+from memories.filters import Filter
+from memories.kinds import LONGTERM
+from memories.models import LongtermMemory, SearchEntry, VectorBlock
+from memories.principal import SYSTEM, Origin
+from memories.search import upkeep, vectors
+from memories.search.reach import groups
+from memories.search.vectors import Profile, VectorQuery
+
+ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="test", tool="test")
+SMALL, LARGE = Profile("klein", 8), Profile("gross", 12)
+# How many entries are read one by one, and up to how many their keys are asked for.
+WAYS = {"one by one": (10**6, 10**6), "by blocks, keys known": (0, 10**6), "by blocks, reach looked at": (0, 0)}
+OWNERS = ["anna", "ben", "carla"]
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "BLOCK", 16)
+    monkeypatch.setattr(vectors, "_READ_AT_ONCE", 50)
+    monkeypatch.setattr(vectors, "_WORTH_A_BLOCK", 0)
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    always_exact, known_up_to = request.param
+    monkeypatch.setattr(vectors, "_ALWAYS_EXACT", always_exact)
+    monkeypatch.setattr(vectors, "KNOWN_UP_TO", known_up_to)
+
+
+class World:
+    """Memories that are stored, changed and deleted at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+
+    def vector(self, profile: Profile) -> bytes:
+        """A vector of any length but 0."""
+        drawn = self.numbers.standard_normal(profile.dimension) * self.random.uniform(0.01, 100)
+        return bytes(drawn.astype("<f4").tobytes())
+
+    def embedding(self) -> dict[str, Any]:
+        """Mostly of the small profile, sometimes of the large one, sometimes none."""
+        profile = self.random.choices([SMALL, LARGE, None], [8, 3, 1])[0]
+        if profile is None:
+            return {"embedding": None, "embedding_profil_hash": None}
+        return {"embedding": self.vector(profile), "embedding_profil_hash": profile.profil_hash}
+
+    def insert(self, number: int) -> None:
+        """New memories; some have so much text that they have several entries."""
+        drafts = [
+            {
+                "kurzbeschreibung": f"Frist {n}",
+                "memory": "Kündigung " * (8_000 if n % 40 == 0 else 3),
+                "tag_namen": self.random.sample(["rot", "blau", "gelb"], 2),
+                "scope": "modul",
+                "scope_vk": str(n % 4),
+                "agent": "planer",
+                "nutzer": self.random.choice(OWNERS),
+                **self.embedding(),
+            }
+            for n in range(number)
+        ]
+        assert not [one for one in services.insert(LONGTERM, drafts, ORIGIN) if not isinstance(one, services.Done)]
+
+    def change(self, number: int) -> None:
+        """New vectors, other profiles, other owners, and texts that leave their vectors behind."""
+        keys = self.random.sample(list(LongtermMemory.objects.values_list("pk", flat=True)), number)
+        values: list[Callable[[], dict[str, Any]]] = [
+            self.embedding,
+            lambda: {"memory": f"neu {self.random.random()}"},
+            lambda: {"nutzer": self.random.choice(OWNERS)},
+        ]
+        changes = [services.Change(key, self.random.choice(values)()) for key in keys]
+        services.update(LONGTERM, changes, ORIGIN)
+
+    def delete(self, number: int) -> None:
+        """Some go."""
+        keys = self.random.sample(list(LongtermMemory.objects.values_list("pk", flat=True)), number)
+        services.delete(LONGTERM, keys, ORIGIN)
+
+    def compare(self, only: Filter, *, most: int = 10, also_stale: bool = False) -> None:
+        """What is found against what comparing all gives."""
+        profile = self.random.choice([SMALL, LARGE])
+        unit = vectors.unit(np.frombuffer(self.vector(profile), "<f4"))
+        found = vectors.hits(VectorQuery(unit, profile, also_stale), groups(SYSTEM, [LONGTERM], only), most)
+        rows = only.apply(LONGTERM, LongtermMemory.objects.all()).filter(
+            embedding_profil_hash=profile.profil_hash, embedding__isnull=False
+        )
+        rows = rows if also_stale else rows.filter(embedding_veraltet=False)
+        true = {
+            row.pk: float(vectors.unit(np.frombuffer(bytes(row.embedding), "<f4")).astype(float) @ unit) for row in rows
+        }
+        assert len({hit.memory_id for hit in found}) == len(found) == min(most, len(true))
+        assert [hit.cosine for hit in found] == pytest.approx(sorted(true.values(), reverse=True)[:most], abs=1e-5)
+        assert [hit.cosine for hit in found] == pytest.approx([true[hit.memory_id] for hit in found], abs=1e-5)
+
+    def filter(self) -> Filter:
+        """Any filter that is told by tokens."""
+        return self.random.choice(
+            [
+                Filter(),
+                Filter(nutzer=self.random.choice(OWNERS)),
+                Filter(scope_vk="1", tags=("rot",)),
+                Filter(tags_eines=("rot", "gelb")),
+                Filter(nutzer="niemand"),
+            ]
+        )
+
+
+@pytest.mark.usefixtures("db", "_way")
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_found_is_what_comparing_all_gives(seed: int) -> None:
+    world = World(seed)
+    for _round in range(5):
+        world.insert(60)
+        world.change(25)
+        world.delete(12)
+        for _time in range(6):
+            world.compare(world.filter(), also_stale=world.random.random() < 0.3)
+        if world.random.random() < 0.5:
+            upkeep.pack(lambda *_: None)
+            world.compare(Filter())
+
+
+@pytest.mark.usefixtures("db", "_way")
+def test_more_are_asked_for_than_there_are() -> None:
+    world = World(7)
+    world.insert(100)
+    upkeep.pack(lambda *_: None)
+    world.change(60)
+    for only in (Filter(), Filter(nutzer="anna")):
+        world.compare(only, most=1_000)
+
+
+@pytest.mark.usefixtures("db", "_way")
+def test_many_that_were_near_do_not_hide_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All vectors in blocks have moved on; that they once were near must not end the search."""
+    monkeypatch.setattr(vectors, "_MARGIN", 0)
+    near, far, between = np.eye(3, 8, dtype="<f4")
+    world = World(1)
+    drafts = {
+        "kurzbeschreibung": "k",
+        "memory": "m",
+        "tag_namen": [],
+        "scope": "modul",
+        "scope_vk": "",
+        "agent": "planer",
+        "nutzer": "anna",
+        "embedding_profil_hash": "klein",
+    }
+    old = services.insert(LONGTERM, [drafts | {"embedding": near.tobytes()}] * 48, ORIGIN)
+    services.insert(LONGTERM, [drafts | {"embedding": (near + 3 * between).tobytes()}] * 16, ORIGIN)
+    upkeep.pack(lambda *_: None)
+    changes = [services.Change(one.key, {"embedding": far.tobytes()}) for one in old if isinstance(one, services.Done)]
+    services.update(LONGTERM, changes, ORIGIN)
+    found = vectors.hits(VectorQuery(near, SMALL), [], 5)
+    assert [hit.cosine for hit in found] == pytest.approx([10**-0.5] * 5)
+    del world
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.django_db(transaction=True)
+def test_packing_and_writing_at_once_lose_nothing() -> None:
+    world = World(11)
+    world.insert(200)
+    faults: list[Exception] = []
+
+    def beside(what: Callable[[], Any]) -> threading.Thread:
+        def work() -> None:
+            try:
+                for _time in range(5):
+                    what()
+            except Exception as fault:  # noqa: BLE001 - shown by the test
+                faults.append(fault)
+            finally:
+                connection.close()
+
+        return threading.Thread(target=work)
+
+    threads = [
+        beside(lambda: vectors.pack(SMALL, 3)),
+        beside(lambda: vectors.pack(SMALL, 3)),
+        beside(lambda: upkeep.pack(lambda *_: None)),
+        beside(lambda: World(12).change(20)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    for _time in range(5):
+        world.compare(world.filter())
+    held = SearchEntry.objects.exclude(block=None).values_list("block", "pk")
+    blocks = {block.pk: set(np.frombuffer(bytes(block.eintraege), "<i8")) for block in VectorBlock.objects.all()}
+    assert all(key in blocks[block] for block, key in held)
+
+
+@pytest.fixture
+def searched_by() -> Iterator[list[str]]:
+    """The statements that run meanwhile."""
+    seen: list[str] = []
+
+    def watch(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        seen.append(sql)
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(watch):
+        yield seen
+
+
+@pytest.mark.django_db
+def test_few_in_reach_are_read_without_looking_through_blocks(searched_by: list[str]) -> None:
+    world = World(5)
+    world.insert(100)
+    upkeep.pack(lambda *_: None)
+    searched_by.clear()
+    world.compare(Filter(nutzer="anna"))
+    assert not [sql for sql in searched_by if "codes" in sql]
