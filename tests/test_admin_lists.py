@@ -6,10 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from api.faults import server_error
 from memories.admin import filters
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, Kind
 from memories.models import LongtermMemory, ShorttermMemory
@@ -230,3 +231,15 @@ def test_lists_and_forms_explain_themselves(anna: Client) -> None:
             assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/{page}").content, (model, page)
     for model in ("longtermversion", "shorttermversion", "brainversion", "tag"):
         assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/").content, model
+
+
+def test_a_page_that_is_not_there_is_said_in_the_readers_language(client: Client) -> None:
+    page = client.get("/admin-nowhere/", headers={"Accept-Language": "de"})
+    assert page.status_code == 404
+    assert "Seite nicht gefunden" in page.content.decode()
+
+
+def test_a_fault_of_the_program_is_a_page_without_its_details(rf: RequestFactory) -> None:
+    page = server_error(rf.get("/admin/"))
+    assert page.status_code == 500
+    assert "Protokoll" in page.content.decode()
