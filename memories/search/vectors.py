@@ -166,13 +166,15 @@ def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[VectorHit]:
     loose = _loose(wanted)
     inside = loose if keys is None else loose.intersection(keys)
     best = _exact(wanted, list(inside), sure=keys is not None)
+    judged: dict[int, int | None] = dict.fromkeys(loose)
     enough = 0
     for blocks in _candidates(wanted, keys):
-        for part in _portions([key for key in blocks if key not in loose]):
+        for part in _portions([key for key in blocks if key not in judged]):
             rows = [row for row in wanted.rows(part) if keys is not None or reached(row[5], wanted.reach)]
             best = _nearest(wanted, best + _judged(wanted, rows))
-            # An entry that has moved on counts as what it is now, but was not found by that.
-            enough += sum(row[6] in blocks[row[0]] for row in rows)
+            judged |= {row[0]: row[6] for row in rows}
+        # An entry that has moved on is judged as what it is now, but was not found by that.
+        enough += sum(judged.get(key) in where for key, where in blocks.items())
         if enough >= wanted.most:
             break
     if len(loose) >= BLOCK:
