@@ -21,7 +21,7 @@ from memories.search.vectors import VectorHit, VectorQuery
 
 TEXT_SHARE, VECTOR_SHARE = 0.4, 0.6
 COUNTED_UP_TO = 10_000
-_DEPTH = 200  # hits of each leg
+_DEPTH = 200  # candidates by text; half of them are ranked for sure, and so many vectors are looked for
 _DEEPEST = 120_000
 _DEEPER = 8
 _SPARE = 10  # hits read beyond the limit, since some may be gone
@@ -100,8 +100,8 @@ def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked
     if question.text is not None and not question.text.is_empty:
         texts = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
     if question.vector is not None:
-        near = vectors.hits(question.vector, reach, depth, where, parameters, then=question.stand is not None)
-    return _fused(texts, near), len(texts) < depth // 2 and len(near) < depth
+        near = vectors.hits(question.vector, reach, depth // 2, where, parameters, then=question.stand is not None)
+    return _fused(texts, near), max(len(texts), len(near)) < depth // 2
 
 
 def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]:

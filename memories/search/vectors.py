@@ -218,24 +218,25 @@ def reached(geltung: str, reach: Groups) -> bool:
 
 
 def _scored(query: VectorQuery) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-    """The entries of all blocks of the profile, the block of each, and about the cosine of each."""
-    codes, scale = quantised(query.unit[None, :])
-    entries, blocks, scores = [], [], []
+    """The entries of all blocks of the profile, the block of each, and a score that grows with its cosine."""
+    code, _scale = quantised(query.unit[None, :])
+    numbers, entries, scales, products = [], [], [], []
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id, eintraege, skalen, codes FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s",
             [query.profile.profil_hash, query.profile.dimension],
         )
-        for block, keys, scales, packed in iter(cursor.fetchone, None):
-            held = np.frombuffer(keys, dtype="<i8")
-            matrix = np.frombuffer(packed, dtype=np.int8).reshape(len(held), query.profile.dimension)
-            products = np.asarray(simsimd.cdist(codes, matrix, metric="dot"))[0]
-            entries.append(held)
-            blocks.append(np.full(len(held), block, dtype=np.int64))
-            scores.append((products * np.frombuffer(scales, dtype="<f4") * scale[0]).astype(np.float32))
-    if not entries:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-    return np.concatenate(entries), np.concatenate(blocks), np.concatenate(scores)
+        for block, keys, scale, codes in iter(cursor.fetchone, None):
+            matrix = np.frombuffer(codes, dtype=np.int8).reshape(-1, query.profile.dimension)
+            numbers.append(block)
+            entries.append(keys)
+            scales.append(scale)
+            products.append(np.asarray(simsimd.cdist(code, matrix, metric="dot"))[0])
+    held = np.frombuffer(b"".join(entries), dtype="<i8")
+    blocks = np.repeat(np.array(numbers, dtype=np.int64), [len(each) for each in products])
+    # A constant factor changes no order, so the query's own scale is left out.
+    scores = np.concatenate([np.empty(0), *products]).astype(np.float32) * np.frombuffer(b"".join(scales), dtype="<f4")
+    return held, blocks, scores
 
 
 def quantised(units: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
