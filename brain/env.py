@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -37,6 +37,14 @@ def switch(name: str, *, default: bool) -> bool:
 def names(name: str) -> list[str]:
     """The variable as a list of words, separated by commas."""
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
+
+
+def choice(name: str, words: Sequence[str]) -> str:
+    """The variable as one of these words, or empty."""
+    raw = os.environ.get(name, "").strip().lower()
+    if raw and raw not in words:
+        raise ImproperlyConfigured(f"{name} must be empty or one of {', '.join(words)}, not {raw!r}.")
+    return raw
 
 
 def time_zone(name: str, default: str) -> str:
