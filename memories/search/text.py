@@ -68,16 +68,18 @@ def _ranked(rows: Sequence[Any], found: Sequence[Concept]) -> list[TextHit]:
     size = engine.size()
     idf = [math.log1p((size - min(c.df, size) + 0.5) / (c.df + 0.5)) for c in found]
     whole = sum(idf) * (_K1 + 1)
+    wanted = {term for concept in found for term in concept.weights}
     best: dict[tuple[str, int], TextHit] = {}
     for (_id, typ, memory_id, version, _stems), words in documents:
-        counts = Counter(words)
+        counts = Counter(filter(wanted.__contains__, words))
         score = 0.0
         held: list[str] = []
         for weight, concept in zip(idf, found, strict=True):
-            tf = sum(share * counts[term] for term, share in concept.weights.items() if term in counts)
-            if tf:
+            present = [term for term in concept.weights if term in counts]
+            if present:
+                tf = sum([concept.weights[term] * counts[term] for term in present])
                 score += weight * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * len(words) / mean))
-                held.extend(term for term in concept.weights if term in counts)
+                held += present
         hit = TextHit(typ, memory_id, version, score / whole, tuple(held))
         if score and ((typ, memory_id) not in best or best[typ, memory_id].score < hit.score):
             best[typ, memory_id] = hit
