@@ -19,6 +19,7 @@ from memories.models.memory import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
 from memories.search.query import parse
+from memories.search.reach import groups
 from memories.search.text import holding
 from memories.values import tag_key
 
@@ -37,7 +38,7 @@ def listed(
     place = place_of(weiter, query) if weiter else None
     rows = only.apply(kind, kind.memories.objects.visible_to(principal))
     if only.suche:
-        rows = rows.filter(pk__in=holding(kind, parse(only.suche)))
+        rows = rows.filter(pk__in=holding(kind, parse(only.suche), groups(principal, [kind], only)))
     if sortierung == "relevanz":
         return _by_relevance(rows, query, limit, place)
     descending = sortierung == "neueste"

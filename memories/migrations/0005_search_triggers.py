@@ -1,7 +1,8 @@
 """The full-text index, the vocabulary and the past entries follow the search entries by triggers of the database.
 
 SQLite: FTS5 tables over the entries' `stamm` and `geltung`, and one of trigrams over the vocabulary.
-PostgreSQL: a generated tsvector with a GIN index, and pg_trgm over the vocabulary.
+PostgreSQL: a generated tsvector with a GIN index, and pg_trgm over the vocabulary. What is from `geltung` begins with
+"=" there, which no stem can.
 """
 
 from django.db import migrations
@@ -66,7 +67,7 @@ def _postgresql():
     tsvector = """
         CREATE FUNCTION brain_tsvector(stamm text, geltung text) RETURNS tsvector
         LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-            SELECT array_to_tsvector(string_to_array(geltung, ' ')) || coalesce(
+            SELECT array_to_tsvector(string_to_array('=' || replace(geltung, ' ', ' ='), ' ')) || coalesce(
                 (SELECT string_agg(quote_literal(w) || ':' || least(n, 16383), ' ')::tsvector
                  FROM unnest(string_to_array(stamm, ' ')) WITH ORDINALITY AS t(w, n) WHERE w <> ''),
                 ''::tsvector)

@@ -97,17 +97,19 @@ def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked
     where, parameters = _condition(question)
     texts: list[TextHit] = []
     near: list[VectorHit] = []
+    whole = True
     if question.text is not None and not question.text.is_empty:
-        texts = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
+        texts, whole = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
     if question.vector is not None:
         near = vectors.hits(question.vector, reach, depth // 2, where, parameters, then=question.stand is not None)
-    return _fused(texts, near), max(len(texts), len(near)) < depth // 2
+    return _fused(texts, near), whole and len(near) < depth // 2
 
 
 def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]:
     """Weighted sum of both legs' scores, each spread over its best 100; one leg alone keeps its own scores."""
-    by_text = {(hit.typ, hit.memory_id, hit.version): hit for hit in texts}
-    by_vector = {(hit.typ, hit.memory_id, hit.version): hit for hit in near}
+    # Not by version, which may have moved on between the two legs.
+    by_text = {(hit.typ, hit.memory_id): hit for hit in texts}
+    by_vector = {(hit.typ, hit.memory_id): hit for hit in near}
     if texts and near:
         text_points = _spread([hit.score for hit in texts])
         vector_points = _spread([hit.cosine for hit in near])
@@ -123,7 +125,8 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
                 TEXT_SHARE * (text_points(one.score) if one else 0.0)
                 + VECTOR_SHARE * (vector_points(other.cosine) if other else 0.0)
             ]
-        ranked.append(_Ranked(*key, min(points[0], 1.0), one, other))
+        version = max(hit.version for hit in (one, other) if hit)
+        ranked.append(_Ranked(*key, version, min(points[0], 1.0), one, other))
     return sorted(ranked, key=lambda hit: (-hit.points, hit.typ, hit.memory_id))
 
 
@@ -137,7 +140,16 @@ def _as_it_is(score: float) -> float:
 
 
 def _condition(question: Question) -> tuple[str, list[Any]]:
-    """The filters that no token can tell: times and, as of a moment, what held then."""
+    """What no token can tell of the hits: times and, as of a moment, what held and was valid then."""
+    where, values = _held(question)
+    if question.stand is None:
+        return where, values
+    valid = "AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s)"
+    return f"{where} {valid}", [*values, _moment(question.stand)]
+
+
+def _held(question: Question) -> tuple[str, list[Any]]:
+    """The filters of time and, as of a moment, what held then, be it valid or not."""
     only, parts, values = question.only, [], []
     column = "seit" if only.zeitfeld == "aktualisiert_am" else "erstellt_am"
     for sign, moment in ((">=", only.von), ("<=", only.bis)):
@@ -145,10 +157,8 @@ def _condition(question: Question) -> tuple[str, list[Any]]:
             parts.append(f"AND c.{column} {sign} %s")
             values.append(_moment(moment))
     if question.stand is not None:
-        parts.append(
-            "AND c.seit <= %s AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s) AND (c.bis IS NULL OR c.bis > %s)"
-        )
-        values.extend([_moment(question.stand)] * 3)
+        parts.append("AND c.seit <= %s AND (c.bis IS NULL OR c.bis > %s)")
+        values.extend([_moment(question.stand)] * 2)
     return " ".join(parts), values
 
 
@@ -189,15 +199,22 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
 
 
 def _searched(question: Question, reach: Groups) -> Searched:
-    """Counts of the live memories in reach, up to 10,000."""
+    """Counts of the memories in reach, now or then, up to 10,000."""
     most = COUNTED_UP_TO + 1
+    where, parameters = _held(question)
+    tables = (False,) if question.stand is None else (False, True)
 
-    def count(*more: list[str]) -> int:
-        return engine.count(Match([*reach, [FIRST_PART], *more]), most)
+    def count(*more: list[str], where: str = where, parameters: Sequence[Any] = parameters) -> int:
+        match = Match([*reach, [FIRST_PART], *more])
+        return min(sum(engine.count(match, most, where, parameters, past=past) for past in tables), most)
 
     in_reach = count()
-    gone = SearchEntry.objects.filter(gueltig_bis__lt=timezone.now(), teil=0).values_list("geltung", flat=True)[:most]
-    expired = sum(vectors.reached(geltung, reach) for geltung in gone)
+    at = question.stand or timezone.now()
+    if where:
+        expired = count(where=f"{where} AND c.gueltig_bis < %s", parameters=[*parameters, _moment(at)])
+    else:  # there are few, which an index finds
+        gone = SearchEntry.objects.filter(gueltig_bis__lt=at, teil=0).values_list("geltung", flat=True)
+        expired = sum(vectors.reached(geltung, reach) for geltung in gone.iterator())
     without = stale = None
     if question.vector is not None:
         profile = [profile_token(question.vector.profile.profil_hash, question.vector.profile.dimension)]

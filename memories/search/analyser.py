@@ -37,7 +37,7 @@ def _of_word(word: str) -> tuple[str, ...]:
 def _stems(word: str) -> Iterator[str]:
     parts = _PART.findall(word)
     if len(parts) > 1 or word[-1] in "+#":
-        yield "".join(parts).replace("'", "")[:_LONGEST] + {"+": "plusplus", "#": "sharp"}.get(word[-1], "")
+        yield ("".join(parts) + {"+": "plusplus", "#": "sharp"}.get(word[-1], ""))[:_LONGEST]
     if len(parts) > 1 or word[-1] not in "+#":
         for part in parts:
             yield from _of_part(part)

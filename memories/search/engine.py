@@ -15,12 +15,14 @@ _FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What an entry holds: a token of each group of the reach, a term of each group, all phrases, nothing excluded."""
+    """What an entry holds: a token of each group of the reach, a term of each group, and none of those excluded.
+
+    A term is a stem, or a phrase: several stems, with blanks between them, that follow each other.
+    """
 
     reach: Groups = ()
     terms: Groups = ()
-    phrases: Groups = ()
-    excluded: Groups = ()
+    excluded: Sequence[str] = ()
 
 
 def rows(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -47,26 +49,27 @@ _KNOWN = """
         SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
 
 
-def words_with(part: str, most: int) -> list[str]:
-    """Stems that contain this one, the shortest first."""
+def words_with(part: str, most: int, *, then: bool = False) -> list[str]:
+    """Stems that contain this one, the shortest first; with `then` also those that only past entries hold."""
     if connection.vendor == "sqlite":
         sql = (
             "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
-            "WHERE memories_wordtrigram MATCH %s AND w.df > 0 AND w.stamm <> %s ORDER BY length(w.stamm) LIMIT %s"
+            f"WHERE memories_wordtrigram MATCH %s AND w.df >= {int(not then)} AND w.stamm <> %s "
+            "ORDER BY length(w.stamm) LIMIT %s"
         )
         return [word for (word,) in rows(sql, [f'"{part}"', part, most])]
     sql = "SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"
     return [word for (word,) in rows(sql, [f"%{part}%", part, most])]
 
 
-def words_like(word: str) -> list[str]:
-    """Stems of about this length that share three letters in a row with this one."""
+def words_like(word: str, *, then: bool = False) -> list[str]:
+    """Stems of about this length that share three letters in a row with this one; `then` as above."""
     grams = [word[place : place + 3] for place in range(len(word) - 2)]
     lengths = [len(word) - 2, len(word) + 2]
     if connection.vendor == "sqlite":
         sql = (
             "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
-            "WHERE memories_wordtrigram MATCH %s AND w.df > 0 AND length(w.stamm) BETWEEN %s AND %s"
+            f"WHERE memories_wordtrigram MATCH %s AND w.df >= {int(not then)} AND length(w.stamm) BETWEEN %s AND %s"
         )
         return [near for (near,) in rows(sql, [" OR ".join(f'"{gram}"' for gram in grams), *lengths])]
     sql = "SELECT stamm FROM memories_word WHERE stamm LIKE ANY(%s) AND length(stamm) BETWEEN %s AND %s"
@@ -86,9 +89,9 @@ def frequencies(terms: Iterable[str]) -> dict[str, int]:
     return common | dict(rows(_COUNTED, [[_quoted(term) for term in rare], rare])) if rare else common
 
 
-# What ANALYZE knows of the most common lexemes, as counts.
+# What ANALYZE knows of the most common lexemes, as counts; it may be older than what is known of the table's size.
 _COMMON = f"""
-    SELECT e, round(f * c.reltuples)::int FROM pg_stats s, pg_class c,
+    SELECT e, greatest(round(f * c.reltuples)::int, 1) FROM pg_stats s, pg_class c,
         unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS t(e, f)
     WHERE s.schemaname = current_schema() AND s.tablename = '{_LIVE}' AND s.attname = 'sd'
         AND c.oid = '{_LIVE}'::regclass AND e = ANY(%s)"""
@@ -116,23 +119,19 @@ def candidates(
             f"ORDER BY bm25({fulltext}, 1.0, 0.0) LIMIT %s) AS best JOIN {table} e ON e.id = best.id"
         )
         return rows(sql, [_fts5(match), *parameters, most])
-    terms = " | ".join(_quoted(term) for group in match.terms for term in group) or "''"
+    terms = " | ".join(_quoted(term) for group in match.terms for term in group if " " not in term)
+    holds, values = _holds(match)
     sql = (
-        f"SELECT c.id, c.typ, c.memory_id, c.version, c.stamm FROM {table} c WHERE c.sd @@ %s::tsquery {where} "
+        f"SELECT c.id, c.typ, c.memory_id, c.version, c.stamm FROM {table} c WHERE {holds} {where} "
         "ORDER BY ts_rank(c.sd, %s::tsquery, 1) DESC, c.id LIMIT %s"
     )
-    return rows(sql, [_tsquery(match), *parameters, terms, most])
+    return rows(sql, [*values, *parameters, terms, most])
 
 
-def count(match: Match, most: int, *, past: bool = False) -> int:
-    """How many entries match; counting ends at `most`."""
-    if connection.vendor == "sqlite":
-        fulltext = _FULLTEXT[_PAST if past else _LIVE]
-        inner, parameters = f"SELECT 1 FROM {fulltext} WHERE {fulltext} MATCH %s LIMIT %s", [_fts5(match), most]
-    else:
-        table = _PAST if past else _LIVE
-        inner, parameters = f"SELECT 1 FROM {table} WHERE sd @@ %s::tsquery LIMIT %s", [_tsquery(match), most]
-    counted: int = rows(f"SELECT count(*) FROM ({inner}) AS found", parameters)[0][0]
+def count(match: Match, most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> int:
+    """How many entries (as c) match and fulfil the condition; counting ends at `most`."""
+    sql, values = _those(match, "1", where, parameters, past=past)
+    counted: int = rows(f"SELECT count(*) FROM ({sql} LIMIT %s) AS found", [*values, most])[0][0]
     return counted
 
 
@@ -140,28 +139,40 @@ def keys(
     match: Match, most: int | None, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> list[int]:
     """The keys of the entries (as c) that match and fulfil the condition, at most so many."""
+    key = "f.rowid" if connection.vendor == "sqlite" else "c.id"
+    sql, values = _those(match, key, where, parameters, past=past)
+    limit, limits = ("", []) if most is None else (" LIMIT %s", [most])
+    return [found for (found,) in rows(sql + limit, [*values, *limits])]
+
+
+def versions(match: Match, *, past: bool = False) -> set[tuple[str, int, int]]:
+    """The memories' versions (typ, memory_id, version) of which an entry matches."""
+    sql, values = _those(match, "c.typ, c.memory_id, c.version", "AND true", past=past)
+    return {(typ, memory_id, version) for typ, memory_id, version in rows(sql, values)}
+
+
+def _those(
+    match: Match, columns: str, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
+) -> tuple[str, list[Any]]:
+    """The statement that reads these columns of the entries (as c; f is SQLite's index) that match."""
     table = _PAST if past else _LIVE
-    limit, limits = ("", []) if most is None else ("LIMIT %s", [most])
     if connection.vendor == "sqlite":
         fulltext = _FULLTEXT[table]
         joined = f"JOIN {table} c ON c.id = f.rowid" if where else ""
-        sql = f"SELECT f.rowid FROM {fulltext} f {joined} WHERE {fulltext} MATCH %s {where} {limit}"
-        found = rows(sql, [_fts5(match), *parameters, *limits])
-    else:
-        sql = f"SELECT c.id FROM {table} c WHERE c.sd @@ %s::tsquery {where} {limit}"
-        found = rows(sql, [_tsquery(match), *parameters, *limits])
-    return [key for (key,) in found]
+        sql = f"SELECT {columns} FROM {fulltext} f {joined} WHERE {fulltext} MATCH %s {where}"
+        return sql, [_fts5(match), *parameters]
+    holds, values = _holds(match)
+    return f"SELECT {columns} FROM {table} c WHERE {holds} {where}", [*values, *parameters]
 
 
 def broken() -> list[str]:
-    """The full-text tables that do not agree with what they index; PostgreSQL's cannot disagree."""
-    if connection.vendor != "sqlite":
-        return []
-    found = []
-    for table in _FTS5_TABLES:
+    """The vocabulary and the full-text tables that do not agree with the entries; PostgreSQL's index cannot."""
+    sqlite = connection.vendor == "sqlite"
+    found = ["memories_word"] if rows(_WRONG_SQLITE if sqlite else _WRONG_POSTGRESQL)[0][0] else []
+    for table in _FTS5_TABLES if sqlite else ():
         try:
             with transaction.atomic():
-                rows(f"INSERT INTO {table}({table}) VALUES ('integrity-check')")
+                rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
         except DatabaseError:
             found.append(table)
     return found
@@ -176,48 +187,86 @@ def renew() -> None:
 
 _FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
 # Stems hold letters and digits alone, so a list of them becomes JSON by putting quotes between them.
-_COUNT_WORDS = f"""
-    INSERT INTO memories_word(stamm, df) SELECT value, count(*)
-    FROM (SELECT DISTINCT e.id, j.value FROM {_LIVE} e,
-          json_each('["' || replace(e.stamm, ' ', '","') || '"]') j WHERE j.value <> '')
-    GROUP BY value"""
-_COLLECT_WORDS = f"""
-    INSERT INTO memories_word(stamm, df) SELECT DISTINCT w, 0
-    FROM (SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}) AS held WHERE w <> ''"""
+_SPLIT = "json_each('[\"' || replace(e.stamm, ' ', '\",\"') || '\"]') j WHERE j.value <> ''"
+_COUNTED_WORDS = f"""
+    SELECT value AS stamm, count(*) AS df
+    FROM (SELECT DISTINCT e.id, j.value FROM {_LIVE} e, {_SPLIT}) GROUP BY value"""
+_PAST_WORDS = f"SELECT DISTINCT j.value AS stamm, 0 AS df FROM {_PAST} e, {_SPLIT}"
+_HELD_WORDS = f"""
+    SELECT w AS stamm, 0 AS df FROM (
+        SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}
+        UNION SELECT unnest(string_to_array(stamm, ' ')) FROM {_PAST}) AS held WHERE w <> ''"""
 _RENEW_SQLITE = (
     "DELETE FROM memories_word",
-    _COUNT_WORDS,
+    f"INSERT INTO memories_word(stamm, df) {_COUNTED_WORDS}",
+    f"INSERT INTO memories_word(stamm, df) {_PAST_WORDS} ON CONFLICT (stamm) DO NOTHING",
     *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
 )
-_RENEW_POSTGRESQL = ("DELETE FROM memories_word", _COLLECT_WORDS)
+_RENEW_POSTGRESQL = ("DELETE FROM memories_word", f"INSERT INTO memories_word(stamm, df) {_HELD_WORDS}")
+_WRONG_SQLITE = f"""
+    WITH counted AS MATERIALIZED ({_COUNTED_WORDS})
+    SELECT EXISTS (SELECT stamm, df FROM counted EXCEPT SELECT stamm, df FROM memories_word)
+        OR EXISTS (SELECT stamm, df FROM memories_word WHERE df <> 0 EXCEPT SELECT stamm, df FROM counted)
+        OR EXISTS (SELECT stamm FROM ({_PAST_WORDS}) EXCEPT SELECT stamm FROM memories_word)"""
+_WRONG_POSTGRESQL = f"SELECT EXISTS (SELECT stamm FROM ({_HELD_WORDS}) AS h EXCEPT SELECT stamm FROM memories_word)"
 
 
-def memories_that(match: Match, typ: str) -> RawSQL:
-    """The keys of the memories of a kind of which an entry matches, for a filter with `pk__in`."""
-    if connection.vendor == "sqlite":
-        fulltext = _FULLTEXT[_LIVE]
-        found, parameter = f"id IN (SELECT rowid FROM {fulltext} WHERE {fulltext} MATCH %s)", _fts5(match)
-    else:
-        found, parameter = "sd @@ %s::tsquery", _tsquery(match)
-    return RawSQL(f"SELECT memory_id FROM {_LIVE} WHERE typ = %s AND {found}", [typ, parameter])
+def memories_that(match: Match, typ: str, several: Groups) -> RawSQL:
+    """The keys of the memories of a kind that match, for a filter with `pk__in`.
+
+    Of a memory with several entries, which hold one of the tokens `several`, all of them together count.
+    """
+    reach = [*match.reach, *several]
+    queries = [match, *(Match(reach, [group]) for group in match.terms), Match(reach, [match.excluded])]
+    selects, values = [], []
+    for query in queries if match.excluded else queries[:-1]:
+        sql, parameters = _those(query, "c.memory_id", "AND c.typ = %s", [typ])
+        selects.append(sql)
+        values.extend(parameters)
+    entire, each = selects[0], selects[1 : len(match.terms) + 1]
+    found = f"SELECT * FROM ({entire} UNION SELECT * FROM ({' INTERSECT '.join(each)}) AS parts) AS found"
+    return RawSQL(" EXCEPT ".join([found, *selects[len(match.terms) + 1 :]]), values)
 
 
 def _fts5(match: Match) -> str:
     """The match as FTS5 reads it; every term is quoted, so none can be an operator."""
-    parts = ["(geltung : (" + " OR ".join(f'"{token}"' for token in group) + "))" for group in match.reach]
-    parts.extend("(stamm : (" + " OR ".join(f'"{term}"' for term in group) + "))" for group in match.terms)
-    parts.extend('(stamm : "' + " ".join(phrase) + '")' for phrase in match.phrases)
-    wanted = " AND ".join(parts)
-    return f"({wanted})" + "".join(' NOT (stamm : "' + " ".join(phrase) + '")' for phrase in match.excluded)
+    parts = [_in_column("geltung", group) for group in match.reach]
+    parts.extend(_in_column("stamm", group) for group in match.terms)
+    wanted = f"({' AND '.join(parts)})"
+    return f"{wanted} NOT {_in_column('stamm', match.excluded)}" if match.excluded else wanted
+
+
+def _in_column(column: str, group: Sequence[str]) -> str:
+    return f"({column} : (" + " OR ".join(f'"{term}"' for term in group) + "))"
+
+
+def _holds(match: Match) -> tuple[str, list[Any]]:
+    """The match as a condition of PostgreSQL, on entries c.
+
+    A tsvector forgets the place of a word that is far from the beginning or was there 255 times, so phrases are looked
+    for in the text of the stems, of those entries that hold their words.
+    """
+    conditions = ["c.sd @@ %s::tsquery"]
+    values: list[Any] = [_tsquery(match)]
+    checked = [("", group) for group in match.terms if any(" " in term for term in group)]
+    checked.extend(("NOT ", [phrase]) for phrase in match.excluded if " " in phrase)
+    for sign, group in checked:
+        conditions.append(f"{sign}(' ' || c.stamm || ' ') LIKE ANY(%s)")
+        values.append([f"% {term} %" for term in group])
+    return " AND ".join(conditions), values
 
 
 def _tsquery(match: Match) -> str:
-    """The match as PostgreSQL reads it; every lexeme is quoted."""
-    parts = ["(" + " | ".join(map(_quoted, group)) + ")" for group in (*match.reach, *match.terms)]
-    parts.extend("(" + " <-> ".join(map(_quoted, phrase)) + ")" for phrase in match.phrases)
-    parts.extend("!(" + " <-> ".join(map(_quoted, phrase)) + ")" for phrase in match.excluded)
+    """The match, but for the order of words, as a tsquery; every lexeme is quoted."""
+    parts = ["(" + " | ".join(_quoted(f"={token}") for token in group) + ")" for group in match.reach]
+    parts.extend("(" + " | ".join(map(_all_words, group)) + ")" for group in match.terms)
+    parts.extend(f"!{_quoted(term)}" for term in match.excluded if " " not in term)
     return " & ".join(parts)
 
 
-def _quoted(term: str) -> str:
-    return f"'{term}'"
+def _all_words(term: str) -> str:
+    return "(" + " & ".join(map(_quoted, term.split(" "))) + ")"
+
+
+def _quoted(lexeme: str) -> str:
+    return f"'{lexeme}'"

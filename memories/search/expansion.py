@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from memories.search import engine
+from memories.search.engine import Groups, Match
 
 _SHORTEST_PREFIX = 4
 _SHORTEST_INSIDE = 5
@@ -23,11 +24,17 @@ class Concept:
     df: int
 
 
-def concepts(words: Iterable[str]) -> list[Concept]:
-    """The concepts of these words; a word that nothing in the vocabulary stands for has none."""
+def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) -> list[Concept]:
+    """The concepts of these words; a word that nothing in the vocabulary stands for has none.
+
+    A word that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
+    """
     wanted = list(words)
-    weights = {word: _weights(word) for word in wanted}
-    counts = engine.frequencies({term for each in weights.values() for term in each})
+    weights = {word: _weights(word, reach, then=then) for word in wanted}
+    terms = {term for each in weights.values() for term in each}
+    counts = engine.frequencies(terms)
+    if then:
+        counts = {term: max(counts.get(term, 0), 1) for term in engine.known(terms)}
     found = []
     for word in wanted:
         held = {term: weight for term, weight in weights[word].items() if counts.get(term)}
@@ -36,21 +43,26 @@ def concepts(words: Iterable[str]) -> list[Concept]:
     return found
 
 
-def _weights(word: str) -> dict[str, float]:
+def _weights(word: str, reach: Groups, *, then: bool) -> dict[str, float]:
     weights: dict[str, float] = {}
     if len(word) >= _SHORTEST_PREFIX and word.isalpha():
-        for compound in engine.words_with(word, _MOST):
+        for compound in engine.words_with(word, _MOST, then=then):
             if compound.startswith(word) or len(word) >= _SHORTEST_INSIDE:
                 weights[compound] = _COMPOUND
         for part in engine.known(_pieces(word)):
             weights.setdefault(part, _PART)
-    known = bool(engine.known([word]))
-    if not known and len(word) >= _SHORTEST_PREFIX:
-        for near in engine.words_like(word):
+    if len(word) >= _SHORTEST_PREFIX and not _held(word, reach, then=then):
+        for near in engine.words_like(word, then=then):
             if _distance(word, near) <= _allowed(word):
                 weights[near] = max(weights.get(near, 0.0), _NEAR)
     weights[word] = 1.0
     return weights
+
+
+def _held(word: str, reach: Groups, *, then: bool) -> bool:
+    """Whether an entry in reach holds the word itself."""
+    match = Match(reach, [[word]])
+    return any(engine.count(match, 1, past=past) for past in ((False, True) if then else (False,)))
 
 
 def _pieces(word: str) -> list[str]:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from memories.kinds import BRAIN, Kind
 from memories.models import Memory, PastEntry, SearchEntry, Version
 from memories.search.analyser import stems
-from memories.search.reach import FIRST_PART, STALE, profile_token, token
+from memories.search.reach import FIRST_PART, ONE_OF_SEVERAL, STALE, profile_token, token
 from memories.search.vectors import unit
 from memories.values import tag_key
 
@@ -85,7 +85,10 @@ def _fields(kind: Kind, content: Any) -> Iterator[dict[str, Any]]:
     """What an entry takes from the content of a memory or version, for each part of its text."""
     vector = None if content.embedding is None else unit(np.frombuffer(bytes(content.embedding), dtype="<f4")).tobytes()
     reach = " ".join(_reach(kind, content))
-    for teil, part in enumerate(_parts(_text(content))):
+    parts = list(_parts(_text(content)))
+    if len(parts) > 1:
+        reach = f"{ONE_OF_SEVERAL} {reach}"
+    for teil, part in enumerate(parts):
         yield {
             "typ": kind.typ,
             "teil": teil,

@@ -11,11 +11,14 @@ _MOST_WORDS = 64
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """A query as stems: each word one or more of them, phrases that must occur, and what must not."""
+    """A query as stems: words that may occur, phrases that must, and words and phrases that must not.
+
+    The stems of a phrase have blanks between them.
+    """
 
     words: tuple[str, ...]
-    phrases: tuple[tuple[str, ...], ...]
-    excluded: tuple[tuple[str, ...], ...]
+    phrases: tuple[str, ...]
+    excluded: tuple[str, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -26,18 +29,22 @@ class TextQuery:
 def parse(text: str) -> TextQuery:
     """The query that a text means. No text is an error; marks that mean nothing are passed over."""
     words: list[str] = []
-    phrases: list[tuple[str, ...]] = []
-    excluded: list[tuple[str, ...]] = []
+    phrases: list[str] = []
+    excluded: list[str] = []
     for piece in _PIECE.finditer(text):
         phrase, word = piece["phrase"], piece["word"]
         if phrase is not None:
-            found = tuple(stems(phrase))
+            found = " ".join(stems(phrase))
             if found:
                 (excluded if piece["minus"] else phrases).append(found)
         elif word.startswith("-") and len(word) > 1 and word[1].isalnum():
-            excluded.extend((stem,) for stem in stems(word[1:])[:1])
+            excluded.extend(stems(word[1:])[:1])
         else:
             words.extend(stems(word))
     # A word of the phrase counts for the ranking too.
-    words.extend(stem for phrase in phrases for stem in phrase)
-    return TextQuery(tuple(dict.fromkeys(words))[:_MOST_WORDS], tuple(phrases), tuple(excluded))
+    words.extend(stem for phrase in phrases for stem in phrase.split(" "))
+    return TextQuery(
+        words=tuple(dict.fromkeys(words))[:_MOST_WORDS],
+        phrases=tuple(dict.fromkeys(phrases)),
+        excluded=tuple(dict.fromkeys(excluded)),
+    )

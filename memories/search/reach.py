@@ -12,6 +12,8 @@ from memories.values import tag_key
 
 FIRST_PART = "z1"  # on one entry of each memory
 STALE = "z2"  # on entries whose text has moved on since their vector
+ONE_OF_SEVERAL = "z4"  # on entries of a text that is so long that it has several
+_NOBODY = "z0"  # on none
 
 
 @lru_cache(maxsize=10_000)
@@ -28,7 +30,7 @@ def profile_token(profil_hash: str, dimension: int) -> str:
 def groups(principal: Principal, kinds: Sequence[Kind], only: Filter) -> Groups:
     """Of each group an entry must hold one token: what the principal may see, and what the filter wants."""
     seen = [kind.typ for kind in kinds if kind.typ in principal.sees]
-    wanted: list[list[str]] = [[token("k", typ) for typ in seen]] if len(seen) < len(KINDS) else []
+    wanted: list[list[str]] = [_tokens("k", seen)] if len(seen) < len(KINDS) else []
     for what, allowed in (("n", principal.nutzer), ("a", principal.agent), ("s", principal.scope)):
         if allowed is not None:
             wanted.append(_tokens(what, allowed))
@@ -42,4 +44,4 @@ def groups(principal: Principal, kinds: Sequence[Kind], only: Filter) -> Groups:
 
 
 def _tokens(what: str, values: Iterable[str]) -> list[str]:
-    return [token(what, value) for value in sorted(values)]
+    return [token(what, value) for value in sorted(values)] or [_NOBODY]

@@ -11,6 +11,7 @@ from memories.search import engine
 from memories.search.engine import Groups, Match
 from memories.search.expansion import Concept, concepts
 from memories.search.query import TextQuery
+from memories.search.reach import ONE_OF_SEVERAL
 
 _K1 = 0.9
 _B = 0.5
@@ -31,29 +32,41 @@ class TextHit:
 
 def hits(
     query: TextQuery, reach: Groups, most: int, where: str = "", parameters: Sequence[Any] = (), *, then: bool = False
-) -> list[TextHit]:
-    """The best entries for the words of the query, one a memory, best first; with `then` among past entries as well."""
-    found = concepts(query.words)
+) -> tuple[list[TextHit], bool]:
+    """The best entries for the words of the query, one a memory, best first, and whether there are no more.
+
+    With `then` past entries are looked through as well.
+    """
+    found = concepts(query.words, reach, then=then)
     if not found:
-        return []
+        return [], True
     chosen = _choosing(found, engine.size())
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
-    match = Match(reach, [terms], query.phrases, query.excluded)
-    tables = (False, True) if then else (False,)
-    rows = [
-        row for past in tables for row in engine.candidates(match, most, where=where, parameters=parameters, past=past)
-    ]
-    return _ranked(rows, found)
+    match = Match(reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
+    rows: list[Any] = []
+    whole = True
+    for past in (False, True) if then else (False,):
+        part = engine.candidates(match, most, where=where, parameters=parameters, past=past)
+        gone = _excluded(match, past=past)
+        rows.extend(row for row in part if (row[1], row[2], row[3]) not in gone)
+        whole = whole and len(part) < most
+    return _ranked(rows, found), whole
 
 
-def holding(kind: Kind, query: TextQuery) -> Any:
+def _excluded(match: Match, *, past: bool) -> set[tuple[str, int, int]]:
+    """The versions of long texts of which another part holds what is excluded."""
+    if not match.excluded:
+        return set()
+    return engine.versions(Match([*match.reach, [ONE_OF_SEVERAL]], [match.excluded]), past=past)
+
+
+def holding(kind: Kind, query: TextQuery, reach: Groups) -> Any:
     """For `pk__in`: the memories that hold every word of the query, in any form of it that a search would find."""
-    found = concepts(query.words)
+    found = concepts(query.words, reach)
     if not query.words or len(found) < len(query.words):
         return []
-    return engine.memories_that(
-        Match((), [list(concept.weights) for concept in found], query.phrases, query.excluded), kind.typ
-    )
+    terms = [*(list(concept.weights) for concept in found), *([phrase] for phrase in query.phrases)]
+    return engine.memories_that(Match(reach, terms, query.excluded), kind.typ, [[ONE_OF_SEVERAL]])
 
 
 def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
