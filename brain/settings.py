@@ -108,6 +108,7 @@ TIME_ZONE = env.time_zone("BRAIN_TIME_ZONE", "Europe/Berlin")
 USE_TZ = True
 
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["brain.formats"]
 
 # Served straight from the packages and from static/, so nothing has to be collected before a start or an upgrade.
 STATIC_URL = "static/"

@@ -1,0 +1,1 @@
+"""Formats that differ from what Django brings, by language."""
