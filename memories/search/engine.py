@@ -165,6 +165,12 @@ def _those(
     return f"SELECT {columns} FROM {table} c WHERE {holds} {where}", [*values, *parameters]
 
 
+def condition(match: Match) -> tuple[str, list[Any]]:
+    """On PostgreSQL, the match as a condition on an entry (as c), with its parameters."""
+    wanted = _tsquery(match)
+    return ("AND c.sd @@ %s::tsquery", [wanted]) if wanted else ("", [])
+
+
 def broken() -> list[str]:
     """The vocabulary and the full-text tables that do not agree with the entries; PostgreSQL's index cannot."""
     sqlite = connection.vendor == "sqlite"

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from memories.kinds import BRAIN, Kind
 from memories.models import Memory, PastEntry, SearchEntry, Version
+from memories.search import pgvector
 from memories.search.analyser import stems
 from memories.search.reach import FIRST_PART, ONE_OF_SEVERAL, STALE, profile_token, token
 from memories.search.vectors import unit
@@ -37,7 +38,7 @@ def put(kind: Kind, memories: Iterable[Memory], replaced: Sequence[Memory] = ())
 
 def _upsert(entries: Sequence[SearchEntry]) -> None:
     """One statement, where bulk_create would take several: it holds SQLite to 999 values, which takes 32,766."""
-    names = [column.name for column in _COLUMNS]
+    names = [column.name for column in _COLUMNS] + ([pgvector.COLUMN] if pgvector.is_there() else [])
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in _IDENTITY)
     marks = f"({', '.join(['%s'] * len(names))})"
     with connection.cursor() as cursor:
@@ -45,12 +46,13 @@ def _upsert(entries: Sequence[SearchEntry]) -> None:
             f"INSERT INTO {SearchEntry._meta.db_table} ({', '.join(names)}) "  # noqa: S608, SLF001
             f"VALUES {', '.join([marks] * len(entries))} "
             f"ON CONFLICT ({', '.join(_IDENTITY)}) DO UPDATE SET {changed}",
-            [
-                column.get_db_prep_save(getattr(entry, column.attname), connection)
-                for entry in entries
-                for column in _COLUMNS
-            ],
+            [value for entry in entries for value in _values(entry)],
         )
+
+
+def _values(entry: SearchEntry) -> list[Any]:
+    values = [column.get_db_prep_save(getattr(entry, column.attname), connection) for column in _COLUMNS]
+    return [*values, pgvector.written(entry.vektor)] if pgvector.is_there() else values
 
 
 def renew(kind: Kind, memories: Sequence[Memory]) -> None:

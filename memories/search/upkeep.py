@@ -9,7 +9,7 @@ from django.db import transaction
 
 from memories.kinds import KINDS, LONGTERM, Kind
 from memories.models import Aktion, PastEntry, SearchEntry, VectorBlock, Version
-from memories.search import engine, index, vectors
+from memories.search import engine, index, pgvector, vectors
 from memories.search.vectors import Profile
 
 _AT_ONCE = 200  # memories
@@ -93,7 +93,12 @@ def _removed(kind: Kind, version: Version) -> bool:
 
 
 def pack(progress: Progress) -> None:
-    """Take apart the blocks that hold few living vectors, and put all loose vectors into full blocks."""
+    """Take apart the blocks that hold few living vectors, and put all loose vectors into full blocks.
+
+    Where the database compares vectors itself, the large profiles get a graph instead.
+    """
+    if pgvector.is_there():
+        pgvector.build(progress)
     for block in VectorBlock.objects.only("pk").iterator():
         with transaction.atomic():
             living = SearchEntry.objects.filter(block=block.pk)

@@ -10,7 +10,7 @@ import simsimd
 from django.db import connection, transaction
 
 from memories.models import SearchEntry, VectorBlock
-from memories.search import engine
+from memories.search import engine, pgvector
 from memories.search.engine import Groups, Match
 from memories.search.reach import profile_token
 
@@ -96,14 +96,18 @@ class _Wanted:
         """The reach, narrowed to the profile."""
         return [*self.reach, [profile_token(self.query.profile.profil_hash, self.query.profile.dimension)]]
 
+    @property
+    def condition(self) -> str:
+        """What else must hold, beside reach and profile."""
+        return self.where if self.query.also_stale else f"AND NOT c.veraltet {self.where}"
+
     def rows(self, keys: Sequence[int], *, past: bool = False) -> list[Any]:
         """The entries of these keys that fulfil the condition."""
         table, columns = ("memories_pastentry", _PAST) if past else ("memories_searchentry", _LIVE)
-        fresh = "" if self.query.also_stale else "AND NOT c.veraltet"
         # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
         return engine.rows(
             f"SELECT {columns} FROM {table} c WHERE c.id IN ({', '.join(map(str, keys))}) "
-            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {fresh} {self.where}",
+            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {self.condition}",
             [*self.profile, *self.parameters],
         )
 
@@ -113,6 +117,18 @@ _LIVE = f"{_PAST}, c.block"
 
 
 def _of_live(wanted: _Wanted) -> list[VectorHit]:
+    """The nearest entries as things are."""
+    near = _of_database(wanted) if pgvector.is_there() else None
+    return _of_process(wanted) if near is None else _exact(wanted, near)
+
+
+def _of_database(wanted: _Wanted) -> list[int] | None:
+    hash_, dimension = wanted.profile
+    condition = pgvector.Condition(hash_, dimension, Match(wanted.reach), wanted.condition, wanted.parameters)
+    return pgvector.nearest(wanted.query.unit.tobytes(), condition, wanted.most + _MARGIN)
+
+
+def _of_process(wanted: _Wanted) -> list[VectorHit]:
     """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
     if not wanted.reach and not wanted.where:
         return _by_blocks(wanted, None)
@@ -246,7 +262,12 @@ def quantised(units: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
 
 
 def pack(profile: Profile, most: int) -> int:
-    """Put vectors that are in no block yet into at most so many full blocks; returns into how many."""
+    """Put vectors that are in no block yet into at most so many full blocks; returns into how many.
+
+    A profile that has a graph in the database needs none.
+    """
+    if pgvector.is_there() and pgvector.has_graph(profile.profil_hash, profile.dimension):
+        return 0
     made = 0
     while made < most and _pack_one(profile):
         made += 1
