@@ -203,10 +203,11 @@ _HELD_WORDS = f"""
         SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}
         UNION SELECT unnest(string_to_array(stamm, ' ')) FROM {_PAST}) AS held WHERE w <> ''"""
 _RENEW_SQLITE = (
+    # First, since one that is out of step takes no deletion.
+    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
     "DELETE FROM memories_word",
     f"INSERT INTO memories_word(stamm, df) {_COUNTED_WORDS}",
     f"INSERT INTO memories_word(stamm, df) {_PAST_WORDS} ON CONFLICT (stamm) DO NOTHING",
-    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
 )
 _RENEW_POSTGRESQL = ("DELETE FROM memories_word", f"INSERT INTO memories_word(stamm, df) {_HELD_WORDS}")
 _WRONG_SQLITE = f"""

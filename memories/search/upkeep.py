@@ -1,11 +1,13 @@
 """Upkeep of the search index: is it as the memories say, make it anew, and put loose vectors into blocks."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memories.kinds import KINDS, LONGTERM, Kind
 from memories.models import Aktion, PastEntry, SearchEntry, VectorBlock, Version
@@ -39,7 +41,19 @@ def check(progress: Progress) -> Iterator[Deviation]:
                 yield from _deviations(kind, keys)
             seen += len(keys)
             progress(kind.typ, seen)
-    yield from (Deviation(table, "the full-text index does not agree with its entries") for table in engine.broken())
+    for model in (SearchEntry, PastEntry):
+        for typ, key in sorted(set(_of_nobody(model).values_list("typ", "memory_id"))):
+            yield Deviation(f"{typ}_{key}", "is found, but never was")
+    yield from (Deviation(table, "does not agree with the entries") for table in engine.broken())
+
+
+def _of_nobody(model: type[SearchEntry] | type[PastEntry]) -> QuerySet[Any]:
+    """The entries of memories that never were."""
+    known = Q()
+    for kind in KINDS:
+        known |= Q(Exists(kind.versions.objects.filter(memory_id=OuterRef("memory_id"))), typ=kind.typ)
+    found: QuerySet[Any] = model.objects.exclude(known)
+    return found
 
 
 def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
@@ -48,18 +62,24 @@ def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
     past = _past(kind, keys)
     for model, wanted, what in ((SearchEntry, live, "as it is"), (PastEntry, past, "as it was")):
         held = model.objects.filter(typ=kind.typ, memory_id__in=keys)
-        for key in sorted({told[0] for told in {*map(_told, wanted)} ^ {*map(_told, held)}}):
+        right, there = Counter(map(_told, wanted)), Counter(map(_told, held))
+        for key in sorted({told[0] for told in (right - there) + (there - right)}):
             yield Deviation(f"{kind.typ}_{key}", f"is not found {what}")
 
 
 def _told(entry: Any) -> tuple[Any, ...]:
     vector = None if entry.vektor is None else bytes(entry.vektor)
     times = (entry.seit, entry.erstellt_am, entry.gueltig_bis, getattr(entry, "bis", None))
-    return (entry.memory_id, entry.version, entry.teil, *times, entry.veraltet, vector, entry.stamm, entry.geltung)
+    profile = (entry.profil_hash, entry.dimension, entry.veraltet, vector)
+    return (entry.memory_id, entry.version, entry.teil, *times, *profile, entry.stamm, entry.geltung)
 
 
 def rebuild(progress: Progress) -> None:
     """Make all entries anew, in chunks that each are a transaction: nothing is missing to a search meanwhile."""
+    if engine.broken():
+        engine.renew()
+    for model in (SearchEntry, PastEntry):
+        _of_nobody(model).delete()
     for kind in KINDS:
         seen = 0
         for keys in _chunks(kind):
