@@ -52,8 +52,10 @@ def _weights(word: str, reach: Groups, *, then: bool) -> dict[str, float]:
         for part in engine.known(_pieces(word)):
             weights.setdefault(part, _PART)
     if len(word) >= _SHORTEST_PREFIX and not _held(word, reach, then=then):
+        letters, faults = set(word), _allowed(word)
         for near in engine.words_like(word, then=then):
-            if _distance(word, near) <= _allowed(word):
+            # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
+            if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
                 weights[near] = max(weights.get(near, 0.0), _NEAR)
     weights[word] = 1.0
     return weights
@@ -93,5 +95,7 @@ def _distance(left: str, right: str) -> int:
             if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
+        if min(row) > _MOST_FAULTS <= min(last):
+            return _MOST_FAULTS + 1
         before, last = last, row
     return last[-1]
