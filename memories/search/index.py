@@ -17,6 +17,7 @@ from memories.search.vectors import unit
 from memories.values import tag_key
 
 PART = 50_000  # characters; a longer text has several entries
+OVERLAP = 500
 _COLUMNS = [column for column in SearchEntry._meta.concrete_fields if not column.primary_key]  # noqa: SLF001
 _IDENTITY = ("typ", "memory_id", "teil")
 _AT_ONCE = 500  # entries a statement
@@ -110,14 +111,24 @@ def _text(content: Memory | Version) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts of at most PART characters, cut at a blank where there is one."""
+    """The text in parts of at most PART characters, cut between words; each begins in the one before it.
+
+    So a phrase of up to OVERLAP characters is whole in one of them.
+    """
     start = 0
     while len(text) - start > PART:
-        end = text.rfind(" ", start + PART // 2, start + PART)
-        end = end if end > 0 else start + PART
+        end = _between_words(text, start + PART)
         yield text[start:end]
-        start = end
+        start = _between_words(text, end - OVERLAP)
     yield text[start:]
+
+
+def _between_words(text: str, place: int) -> int:
+    """The last place up to this one where no word is cut, if there is one not far before."""
+    for end in range(place, place - OVERLAP, -1):
+        if not (text[end - 1].isalnum() and text[end].isalnum()):
+            return end
+    return place
 
 
 def _reach(kind: Kind, memory: Any) -> Iterator[str]:
