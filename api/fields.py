@@ -1,6 +1,6 @@
 """Fields of the wire and the columns they become. Wire spelling, aliases and ID texts end here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
@@ -120,11 +120,12 @@ def _told(value: Any) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
-def shown_memory(memory: Memory, kind: Kind, *, with_embedding: bool) -> dict[str, Any]:
-    """A row of select."""
+def shown_memory(memory: Memory, kind: Kind, waiting: Set[str], *, with_embedding: bool) -> dict[str, Any]:
+    """A row of select; `waiting` are the IDs of memories that the embedder has not come to yet."""
     row = {
         "ID": memory.kennung,
         **shown(memory, kind),
+        "embedding_ausstehend": memory.kennung in waiting,
         "version": memory.version,
         "aktualisiert_am": local(memory.aktualisiert_am),
     }

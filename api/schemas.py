@@ -233,6 +233,11 @@ def select_row(own: Mapping[str, Schema]) -> dict[str, Schema]:
             "type": "boolean",
             "description": "true, wenn sich der Text seit dem Embedding geändert hat",
         },
+        "embedding_ausstehend": {
+            "type": "boolean",
+            "description": "true, solange der Server den Text noch nicht selbst eingebettet hat; ohne Einbettung im "
+            "Server immer false",
+        },
         "embedding": {
             "type": ["array", "null"],
             "items": {"type": "number"},

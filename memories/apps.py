@@ -9,3 +9,9 @@ class MemoriesConfig(AppConfig):
 
     name = "memories"
     verbose_name = _("Memories")
+
+    def ready(self) -> None:
+        """Stop the start when the embedder of the settings cannot be one: its package is missing, or its address."""
+        from memories.search import embedder  # noqa: PLC0415 - models are there only now
+
+        embedder.serving()

@@ -170,6 +170,7 @@ COMMON = {
     "hat_embedding",
     "embedding_profil_hash",
     "embedding_veraltet",
+    "embedding_ausstehend",
 }
 NOTE = {"kurzbeschreibung", "memory", "scope", "scope_vk"}
 BRAIN_OWN = {

@@ -1,13 +1,25 @@
 """The tool that searches, over all kinds or some."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
 from api.fields import ALIAS, EMBEDDING, PROFILE, Field, local, search_text, shown, shown_memory, translated
-from api.schemas import Schema, answer, call, embedding, names, optional_text, select_row, switch, text, whole_number
+from api.schemas import (
+    Schema,
+    answer,
+    call,
+    choice,
+    embedding,
+    names,
+    optional_text,
+    select_row,
+    switch,
+    text,
+    whole_number,
+)
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools.selects import FILTERS, MOST, filter_schema
 from memories import search, values
@@ -15,11 +27,12 @@ from memories.errors import Invalid
 from memories.filters import Filter
 from memories.kinds import KINDS, Kind
 from memories.models import Version
-from memories.search import Found, Question, Searched
+from memories.search import Found, Question, Searched, derived
 from memories.search.query import parse
 from memories.search.vectors import Profile, VectorQuery, unit
 
 _LIMIT = 10
+_EMBEDDED = {True: "ausgefuehrt", False: "nicht verfuegbar"}
 _KINDS = {kind.typ: kind for kind in KINDS}
 
 
@@ -49,6 +62,7 @@ def _question(inhalt: Mapping[str, Any]) -> tuple[Question, bool]:
     kinds, stand = given.pop("kinds", KINDS), given.pop("stand", None)
     question = Question(
         text=parse(words) if words.strip() else None,
+        words=words,
         vector=vector,
         kinds=kinds,
         only=Filter(**given),
@@ -74,12 +88,13 @@ def _vector(packed: bytes | None, profil_hash: str | None, inhalt: Mapping[str, 
 def _search(call: Call) -> Reply:
     question, explain = call.entries[0]
     result = search.search(question, call.origin.principal)
-    rows = [_row(place, found, explain=explain) for place, found in enumerate(result.found, 1)]
+    waiting = derived.waiting(found.memory for found in result.found if not isinstance(found.memory, Version))
+    rows = [_row(place, found, waiting, explain=explain) for place, found in enumerate(result.found, 1)]
     return Reply(rows, {"durchsucht": _searched(result.searched)})
 
 
-def _row(rang: int, found: Found, *, explain: bool) -> Row:
-    row: Row = {"typ": found.kind.typ, **_memory(found), "rang": rang, "punkte": round(found.points, 4)}
+def _row(rang: int, found: Found, waiting: Set[str], *, explain: bool) -> Row:
+    row: Row = {"typ": found.kind.typ, **_memory(found, waiting), "rang": rang, "punkte": round(found.points, 4)}
     if explain:
         row["treffer"] = {
             "text": None if found.text is None else {"punkte": found.text.score, "woerter": list(found.text.words)},
@@ -88,13 +103,14 @@ def _row(rang: int, found: Found, *, explain: bool) -> Row:
     return row
 
 
-def _memory(found: Found) -> Row:
+def _memory(found: Found, waiting: Set[str]) -> Row:
     if not isinstance(found.memory, Version):
-        return shown_memory(found.memory, found.kind, with_embedding=False)
+        return shown_memory(found.memory, found.kind, waiting, with_embedding=False)
     version = found.memory
     return {
         "ID": version.kennung,
         **shown(version, found.kind),
+        "embedding_ausstehend": False,
         "version": version.version,
         "aktualisiert_am": local(version.zeitpunkt),
     }
@@ -106,11 +122,12 @@ def _searched(searched: Searched) -> Row:
         "ohne_vektor_dieses_profils": searched.without_vector,
         "vektor_veraltet": searched.stale,
     }
-    return {
+    told = {
         "in_reichweite": searched.in_reach,
         "genau": searched.exact,
         "ausgelassen": {name: number for name, number in left_out.items() if number is not None},
     }
+    return told if searched.embedded is None else told | {"vektorsuche": _EMBEDDED[searched.embedded]}
 
 
 def _schema() -> dict[str, Schema]:
@@ -158,6 +175,10 @@ SEARCH = Tool(
                     "in_reichweite": {"type": "integer", "minimum": 0},
                     "genau": {"type": "boolean", "description": "false: es sind mehr, gezählt wird bis 10.000"},
                     "ausgelassen": {"type": "object", "additionalProperties": {"type": "integer"}},
+                    "vektorsuche": choice(
+                        list(_EMBEDDED.values()),
+                        "Ob der Server den Text selbst eingebettet hat; fehlt, wo er es nicht sollte",
+                    ),
                 },
             }
         },

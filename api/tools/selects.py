@@ -15,6 +15,7 @@ from memories.errors import BrainError, Invalid, NotFound
 from memories.filters import Filter
 from memories.kinds import BRAIN, Kind, parse_id
 from memories.principal import Principal
+from memories.search import derived
 
 LIMIT = 20
 MOST = 100
@@ -124,7 +125,8 @@ def _select(kind: Kind, query: Query, principal: Principal) -> Reply:
     if query.ids is not None:
         return Reply(_by_ids(kind, query, query.ids, principal), {"weiter": None})
     page = reading.listed(kind, query.only, query.sortierung, query.limit, query.weiter, principal)
-    rows = [shown_memory(memory, kind, with_embedding=query.with_embedding) for memory in page.rows]
+    waiting = derived.waiting(page.rows)
+    rows = [shown_memory(memory, kind, waiting, with_embedding=query.with_embedding) for memory in page.rows]
     return Reply(rows, {"weiter": page.weiter})
 
 
@@ -136,10 +138,11 @@ def _by_ids(kind: Kind, query: Query, ids: tuple[str, ...], principal: Principal
         except BrainError as fault:
             keys.append(fault)
     found = reading.by_keys(kind, [key for key in keys if isinstance(key, int)], principal)
+    waiting = derived.waiting(found.values())
     rows: list[Row | BrainError] = []
     for kennung, key in zip(ids, keys, strict=True):
         if isinstance(key, int) and key in found:
-            rows.append(shown_memory(found[key], kind, with_embedding=query.with_embedding))
+            rows.append(shown_memory(found[key], kind, waiting, with_embedding=query.with_embedding))
         else:
             missing = key if isinstance(key, BrainError) else NotFound(_("There is no memory of this ID."), "ID")
             rows.append({"ID": kennung, "fehler": missing})

@@ -14,7 +14,7 @@ from memories.models.memory import (
     ShorttermVersion,
     Version,
 )
-from memories.models.search import PastEntry, SearchEntry, VectorBlock, Word
+from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "BrainMemory",
     "BrainTag",
     "BrainVersion",
+    "EmbeddingProfile",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",

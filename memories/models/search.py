@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class VectorBlock(models.Model):
@@ -30,6 +32,27 @@ class VectorBlock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.profil_hash} {self.pk}"
+
+
+class EmbeddingProfile(models.Model):
+    """A model that vectors of the texts were derived with; those vectors are entries of the index alone.
+
+    A memory's own vector, which a caller sent, is none of them: its profile is a column of the memory.
+    """
+
+    profil_hash = models.CharField(_("embedding profile"), max_length=255, unique=True)
+    dimension = models.PositiveIntegerField(_("numbers of the embedding"))
+    name = models.CharField(_("name"), max_length=255)
+    made_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+
+    objects: ClassVar[models.Manager[Any]]
+
+    class Meta:
+        verbose_name = _("embedding profile")
+        verbose_name_plural = _("embedding profiles")
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Entry(models.Model):

@@ -1,7 +1,8 @@
 """Search: by text, by vector, or by both fused; as things are, or as they were at a moment. One public function."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +13,15 @@ from memories.filters import Filter
 from memories.kinds import KINDS, Kind
 from memories.models import Memory, SearchEntry, Version
 from memories.principal import Principal
-from memories.search import engine, text, vectors
+from memories.search import embedder, engine, text, vectors
+from memories.search.embedder import EmbedderFault
 from memories.search.engine import Groups, Match
 from memories.search.query import TextQuery
-from memories.search.reach import FIRST_PART, STALE, groups, profile_token
+from memories.search.reach import DERIVED_VECTOR, FIRST_PART, STALE, groups, profile_token
 from memories.search.text import TextHit
-from memories.search.vectors import VectorHit, VectorQuery
+from memories.search.vectors import Profile, VectorHit, VectorQuery
+
+log = logging.getLogger(__name__)
 
 TEXT_SHARE, VECTOR_SHARE = 0.4, 0.6
 COUNTED_UP_TO = 10_000
@@ -30,9 +34,13 @@ _COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to search for, where, and as of when; `text` or `vector` or both."""
+    """What to search for, where, and as of when; `text` or `vector` or both.
+
+    `words` is the text as somebody wrote it, for the embedder that serves: it makes the vector that is not there.
+    """
 
     text: TextQuery | None = None
+    words: str = ""
     vector: VectorQuery | None = None
     kinds: Sequence[Kind] = KINDS
     only: Filter = field(default_factory=Filter)
@@ -53,13 +61,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """How many memories were in reach, and how many of them were left out; `exact` is False beyond 10,000."""
+    """How many memories were in reach, and how many of them were left out; `exact` is False beyond 10,000.
+
+    `embedded` says whether the embedder made a vector of the text, None when it was not asked.
+    """
 
     in_reach: int
     expired: int
     without_vector: int | None
     stale: int | None
     exact: bool
+    embedded: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +94,34 @@ class _Ranked:
 
 def search(question: Question, principal: Principal) -> Result:
     """The best memories for a question, of those that the principal may see; each is read anew before it is shown."""
+    question, embedded = _with_vector(question)
     reach = groups(principal, question.kinds, question.only)
     depth = _DEPTH
     while True:
         ranked, exhausted = _ranked(question, reach, depth)
         found = _shown(question, ranked, principal)
         if len(found) >= question.limit or exhausted or depth >= _DEEPEST:
-            return Result(found[: question.limit], _searched(question, reach))
+            return Result(found[: question.limit], _searched(question, reach, embedded=embedded))
         depth *= _DEEPER
+
+
+def _with_vector(question: Question) -> tuple[Question, bool | None]:
+    """The question with the embedder's vector when it brings none, and whether the embedder made one.
+
+    What must or must not occur is a matter of the text alone, so a question that says so is not embedded.
+    """
+    serving, words = embedder.serving(), question.text
+    if serving is None or question.vector is not None or words is None or not words.words:
+        return question, None
+    if words.phrases or words.excluded:
+        return question, None
+    try:
+        numbers = serving.embed_query(question.words)
+    except EmbedderFault as fault:
+        log.warning("Searched by text alone: %s", fault)
+        return question, False
+    profile = Profile(serving.profil_hash, len(numbers))
+    return replace(question, vector=VectorQuery(vectors.unit(numbers), profile)), True
 
 
 def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked], bool]:
@@ -109,7 +141,8 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
     """Weighted sum of both legs' scores, each spread over its best 100; one leg alone keeps its own scores."""
     # Not by version, which may have moved on between the two legs.
     by_text = {(hit.typ, hit.memory_id): hit for hit in texts}
-    by_vector = {(hit.typ, hit.memory_id): hit for hit in near}
+    # Of a memory's own vector and one that was derived from its text, the nearer counts.
+    by_vector = {(hit.typ, hit.memory_id): hit for hit in reversed(near)}
     if texts and near:
         text_points = _spread([hit.score for hit in texts])
         vector_points = _spread([hit.cosine for hit in near])
@@ -198,26 +231,27 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
     return rows
 
 
-def _searched(question: Question, reach: Groups) -> Searched:
+def _searched(question: Question, reach: Groups, *, embedded: bool | None) -> Searched:
     """Counts of the memories in reach, now or then, up to 10,000."""
     most = COUNTED_UP_TO + 1
     where, parameters = _held(question)
     tables = (False,) if question.stand is None else (False, True)
 
-    def count(*more: list[str], where: str = where, parameters: Sequence[Any] = parameters) -> int:
-        match = Match([*reach, [FIRST_PART], *more])
+    def count(*tokens: list[str], where: str = where, parameters: Sequence[Any] = parameters) -> int:
+        match = Match([*reach, *tokens])
         return min(sum(engine.count(match, most, where, parameters, past=past) for past in tables), most)
 
-    in_reach = count()
+    in_reach = count([FIRST_PART])
     at = question.stand or timezone.now()
     if where:
-        expired = count(where=f"{where} AND c.gueltig_bis < %s", parameters=[*parameters, _moment(at)])
+        expired = count([FIRST_PART], where=f"{where} AND c.gueltig_bis < %s", parameters=[*parameters, _moment(at)])
     else:  # there are few, which an index finds
         gone = SearchEntry.objects.filter(gueltig_bis__lt=at, teil=0).values_list("geltung", flat=True)
         expired = sum(vectors.reached(geltung, reach) for geltung in gone.iterator())
     without = stale = None
     if question.vector is not None:
         profile = [profile_token(question.vector.profile.profil_hash, question.vector.profile.dimension)]
-        without = in_reach - count(profile)
-        stale = None if question.vector.also_stale else count(profile, [STALE])
-    return Searched(min(in_reach, COUNTED_UP_TO), expired, without, stale, exact=in_reach < most)
+        without = max(in_reach - count([FIRST_PART, DERIVED_VECTOR], profile), 0)
+        stale = None if question.vector.also_stale else count([FIRST_PART], profile, [STALE])
+    exact = in_reach < most
+    return Searched(min(in_reach, COUNTED_UP_TO), expired, without, stale, exact=exact, embedded=embedded)

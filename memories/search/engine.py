@@ -10,6 +10,7 @@ from django.db.models.expressions import RawSQL
 Groups = Sequence[Sequence[str]]
 
 _LIVE, _PAST = "memories_searchentry", "memories_pastentry"
+_MEMORIES = ("memories_longtermmemory", "memories_shorttermmemory", "memories_brainmemory")
 _FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
 
 
@@ -101,8 +102,10 @@ _COUNTED = f"""
 
 
 def size() -> int:
-    """How many live entries there are, more or less; at least 1."""
-    return max(rows(f"SELECT max(id) FROM {_LIVE}")[0][0] or 1, 1)
+    """How many memories there are, more or less; at least 1."""
+    newest = " + ".join(f"coalesce((SELECT max(id) FROM {table}), 0)" for table in _MEMORIES)
+    size: int = rows(f"SELECT {newest}")[0][0]
+    return max(size, 1)
 
 
 def candidates(

@@ -12,6 +12,7 @@ from memories.values import tag_key
 
 FIRST_PART = "z1"  # on one entry of each memory
 STALE = "z2"  # on entries whose text has moved on since their vector
+DERIVED_VECTOR = "z3"  # on entries that hold a vector derived from the text here, and nothing else
 ONE_OF_SEVERAL = "z4"  # on entries of a text that is so long that it has several
 _NOBODY = "z0"  # on none
 

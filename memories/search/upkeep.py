@@ -10,8 +10,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memories.kinds import KINDS, LONGTERM, Kind
-from memories.models import Aktion, PastEntry, SearchEntry, VectorBlock, Version
+from memories.models import Aktion, EmbeddingProfile, Memory, PastEntry, SearchEntry, VectorBlock, Version
 from memories.search import engine, index, pgvector, vectors
+from memories.search.index import DERIVED
 from memories.search.vectors import Profile
 
 _AT_ONCE = 200  # memories
@@ -57,14 +58,30 @@ def _of_nobody(model: type[SearchEntry] | type[PastEntry]) -> QuerySet[Any]:
 
 
 def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
-    rows = kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update()
+    rows = list(kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update())
     live = [entry for memory in rows for entry in index.entries_of(kind, memory)]
     past = _past(kind, keys)
-    for model, wanted, what in ((SearchEntry, live, "as it is"), (PastEntry, past, "as it was")):
-        held = model.objects.filter(typ=kind.typ, memory_id__in=keys)
+    derived = list(index.derived_of(kind, keys))
+    checked = (
+        (live, SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED), "as it is"),
+        (past, PastEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED), "as it was"),
+        (_derived(kind, rows, derived), derived, "by the vector derived from its text"),
+    )
+    for wanted, held, what in checked:
         right, there = Counter(map(_told, wanted)), Counter(map(_told, held))
         for key in sorted({told[0] for told in (right - there) + (there - right)}):
             yield Deviation(f"{kind.typ}_{key}", f"is not found {what}")
+
+
+def _derived(kind: Kind, memories: Sequence[Memory], held: Sequence[SearchEntry]) -> Iterator[SearchEntry]:
+    """The entries that these derived vectors should have: of memories and profiles that there are."""
+    there = {memory.pk: memory for memory in memories}
+    profiles = {profile.pk: profile for profile in EmbeddingProfile.objects.all()} if held else {}
+    for entry in held:
+        memory, profile = there.get(entry.memory_id), profiles.get(entry.teil - DERIVED)
+        vektor = bytes(entry.vektor or b"")
+        if memory is not None and profile is not None and len(vektor) == 4 * profile.dimension:
+            yield index.derived_entry(kind, memory, profile, vektor)
 
 
 def _told(entry: Any) -> tuple[Any, ...]:
@@ -86,14 +103,25 @@ def rebuild(progress: Progress) -> None:
             with transaction.atomic():
                 rows = kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update()
                 memories = list(rows)
-                SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys).delete()
-                PastEntry.objects.filter(typ=kind.typ, memory_id__in=keys).delete()
+                SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED).delete()
+                PastEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED).delete()
                 index.put(kind, memories)
+                _mend_derived(kind, keys, memories)
                 PastEntry.objects.bulk_create(_past(kind, keys))
             seen += len(keys)
             progress(kind.typ, seen)
     engine.renew()
     pack(progress)
+
+
+def _mend_derived(kind: Kind, keys: Sequence[int], memories: Sequence[Memory]) -> None:
+    """Have derived vectors say what their memories say; those that belong to nothing go. None is made anew."""
+    held = list(index.derived_of(kind, keys))
+    right = list(_derived(kind, memories, held))
+    kept = {(entry.memory_id, entry.teil) for entry in right}
+    SearchEntry.objects.filter(pk__in=[row.pk for row in held if (row.memory_id, row.teil) not in kept]).delete()
+    wrong = {*map(_told, right)} - {*map(_told, held)}
+    index.store([entry for entry in right if _told(entry) in wrong])
 
 
 def _past(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
