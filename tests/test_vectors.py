@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.db import connection
 
 from memories import services
@@ -14,7 +15,7 @@ from memories.filters import Filter
 from memories.kinds import LONGTERM
 from memories.models import LongtermMemory, SearchEntry, VectorBlock
 from memories.principal import SYSTEM, Origin
-from memories.search import pgvector, upkeep, vectors
+from memories.search import engine, pgvector, upkeep, vectors
 from memories.search.reach import groups
 from memories.search.vectors import Profile, VectorQuery
 
@@ -273,3 +274,16 @@ def test_a_large_profile_gets_a_graph_that_searches_use(
         with connection.cursor() as cursor:
             for profile in (SMALL, LARGE):
                 cursor.execute(f"DROP INDEX IF EXISTS {pgvector._name(profile.profil_hash, profile.dimension)}")  # noqa: SLF001
+
+
+@pytest.mark.django_db(transaction=True)
+def test_vectors_from_before_the_column_are_in_it() -> None:
+    if not pgvector.is_there():
+        pytest.skip("the database does not compare vectors")
+    World(9).insert(30)
+    sql = "SELECT id, naehe::text FROM memories_searchentry ORDER BY id"
+    before = engine.rows(sql)
+    call_command("migrate", "memories", "0006", verbosity=0)
+    call_command("migrate", "memories", verbosity=0)
+    assert engine.rows(sql) == before
+    assert any(written for _key, written in before)

@@ -124,6 +124,7 @@ def _with_vector(question: Question) -> tuple[Question, bool | None]:
     return replace(question, vector=VectorQuery(vectors.unit(numbers), profile)), True
 
 
+@engine.well_planned()
 def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked], bool]:
     """Both legs' hits in their common order, and whether there are no more."""
     where, parameters = _condition(question)
@@ -231,6 +232,7 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
     return rows
 
 
+@engine.well_planned()
 def _searched(question: Question, reach: Groups, *, embedded: bool | None) -> Searched:
     """Counts of the memories in reach, now or then, up to 10,000."""
     most = COUNTED_UP_TO + 1

@@ -37,10 +37,11 @@ _BY_GRAPH = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which entries (as c): of one profile, that match, and what else must hold."""
+    """Which entries (as c): of one profile, fresh or not, that match, and what else must hold."""
 
     profil_hash: str
     dimension: int
+    also_stale: bool
     match: Match
     where: str
     parameters: Sequence[Any]
@@ -48,8 +49,9 @@ class Condition:
     def sql(self) -> tuple[str, list[Any]]:
         """The condition with its parameters."""
         reach, values = engine.condition(self.match)
+        fresh = "" if self.also_stale else "AND NOT c.veraltet"
         return (
-            f"c.profil_hash = %s AND c.dimension = %s AND c.{COLUMN} IS NOT NULL {reach} {self.where}",
+            f"c.profil_hash = %s AND c.dimension = %s AND c.{COLUMN} IS NOT NULL {fresh} {reach} {self.where}",
             [self.profil_hash, self.dimension, *values, *self.parameters],
         )
 
@@ -87,9 +89,7 @@ def nearest(vector: bytes, condition: Condition, most: int) -> list[int] | None:
 
 def _number(condition: Condition, most: int) -> int:
     sql, values = condition.sql()
-    counted = f"SELECT count(*) FROM (SELECT 1 FROM memories_searchentry c WHERE {sql} LIMIT %s) AS found"
-    number: int = engine.rows(counted, [*values, most])[0][0]
-    return number
+    return engine.counted(f"SELECT 1 FROM memories_searchentry c WHERE {sql}", values, most)
 
 
 def _compared(vector: bytes, condition: Condition, most: int) -> list[int]:
@@ -108,21 +108,11 @@ def _by_graph(vector: bytes, condition: Condition, most: int) -> list[int]:
     kind = f"halfvec({condition.dimension:d})"
     query = f"SELECT c.id FROM memories_searchentry c WHERE {sql} ORDER BY (c.{COLUMN}::{kind}) <=> %s::{kind} LIMIT %s"
     with transaction.atomic():
-        before = _set(_BY_GRAPH)
+        calls = ", ".join("set_config(%s, %s, true)" for _name in _BY_GRAPH)
+        engine.rows(f"SELECT {calls}", [part for setting in _BY_GRAPH.items() for part in setting])
         found = engine.rows(query, [*values, written(vector), most])
-        # Only in a transaction of the caller's own would they go on to hold.
-        if len(connection.atomic_blocks) > 1:
-            _set(before)
+        transaction.set_rollback(True)  # nothing was written, and the settings are for this query alone
     return [key for (key,) in found]
-
-
-def _set(settings: dict[str, str]) -> dict[str, str]:
-    """Set these for the transaction; returns what they were."""
-    names = ", ".join("coalesce(current_setting(%s, true), '')" for _name in settings)
-    before = engine.rows(f"SELECT {names}", list(settings))[0]
-    calls = ", ".join("set_config(%s, %s, true)" for _name in settings)
-    engine.rows(f"SELECT {calls}", [part for setting in settings.items() for part in setting])
-    return dict(zip(settings, before, strict=True))
 
 
 def has_graph(profil_hash: str, dimension: int) -> bool:

@@ -103,11 +103,12 @@ class _Wanted:
 
     def rows(self, keys: Sequence[int], *, past: bool = False) -> list[Any]:
         """The entries of these keys that fulfil the condition."""
+        fresh = "" if self.query.also_stale else "AND NOT c.veraltet"
         table, columns = ("memories_pastentry", _PAST) if past else ("memories_searchentry", _LIVE)
         # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
         return engine.rows(
             f"SELECT {columns} FROM {table} c WHERE c.id IN ({', '.join(map(str, keys))}) "
-            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {self.condition}",
+            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {fresh} {self.where}",
             [*self.profile, *self.parameters],
         )
 
@@ -123,8 +124,10 @@ def _of_live(wanted: _Wanted) -> list[VectorHit]:
 
 
 def _of_database(wanted: _Wanted) -> list[int] | None:
-    hash_, dimension = wanted.profile
-    condition = pgvector.Condition(hash_, dimension, Match(wanted.reach), wanted.condition, wanted.parameters)
+    profile, also_stale = wanted.query.profile, wanted.query.also_stale
+    condition = pgvector.Condition(
+        profile.profil_hash, profile.dimension, also_stale, Match(wanted.reach), wanted.where, wanted.parameters
+    )
     return pgvector.nearest(wanted.query.unit.tobytes(), condition, wanted.most + _MARGIN)
 
 
