@@ -519,13 +519,13 @@ def test_more_of_the_words_come_before_fewer_and_rare_before_common(anna: Agent)
 
 
 def test_vectors_come_by_their_cosine(anna: Agent) -> None:
-    vectors = {"same": [2, 0, 0], "near": [3, 1, 0], "right": [0, 5, 0], "against": [-1, 0, 0]}
-    made = {name: anna.store(embedding=vector, **PROFILE) for name, vector in vectors.items()}
+    vectors = {"same": [2, 0, 0], "near": [3, 1, 0], "right": [0, 5, 0], "away": [-1, 2, 0], "against": [-1, 0, 0]}
+    made = {name: anna.store(embedding=vectors[name], **PROFILE) for name in reversed(vectors)}
     rows = search(anna, embedding=[0.5, 0, 0], **PROFILE, erklaeren=1)["daten"]
     assert [row["ID"] for row in rows] == [made[name] for name in vectors]
     cosines = [row["treffer"]["vektor"]["kosinus"] for row in rows]
-    assert cosines == pytest.approx([1, 3 / 10**0.5, 0, -1], abs=1e-6)
-    assert [row["punkte"] for row in rows] == pytest.approx([1, 0.9487, 0, 0], abs=1e-4)
+    assert cosines == pytest.approx([1, 3 / 10**0.5, 0, -(5**-0.5), -1], abs=1e-6)
+    assert [row["punkte"] for row in rows] == pytest.approx([1, 0.9487, 0, 0, 0], abs=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-45, 1e-30, 1, 1e30, 3.4e38])
