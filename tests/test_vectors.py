@@ -15,7 +15,7 @@ from memories.filters import Filter
 from memories.kinds import LONGTERM
 from memories.models import LongtermMemory, SearchEntry, VectorBlock
 from memories.principal import SYSTEM, Origin
-from memories.search import engine, pgvector, upkeep, vectors
+from memories.search import Question, engine, pgvector, search, upkeep, vectors
 from memories.search.reach import groups
 from memories.search.vectors import Profile, VectorQuery
 
@@ -287,3 +287,16 @@ def test_vectors_from_before_the_column_are_in_it() -> None:
     call_command("migrate", "memories", verbosity=0)
     assert engine.rows(sql) == before
     assert any(written for _key, written in before)
+
+
+@pytest.mark.django_db
+def test_what_is_farther_than_a_right_angle_is_still_in_order() -> None:
+    World(4).insert(30)
+    query = -vectors.unit(
+        np.frombuffer(bytes(LongtermMemory.objects.filter(embedding_dimension=8)[0].embedding), "<f4")
+    )
+    found = search(Question(vector=VectorQuery(query, SMALL, also_stale=True), limit=100), SYSTEM).found
+    cosines = [each.vector.cosine for each in found if each.vector]
+    assert len(cosines) > 10
+    assert min(cosines) == pytest.approx(-1)
+    assert cosines == sorted(cosines, reverse=True)
