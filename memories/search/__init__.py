@@ -161,19 +161,12 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
             ]
         version = max(hit.version for hit in (one, other) if hit)
         ranked.append(_Ranked(*key, version, min(points[0], 1.0), one, other))
-<<<<<<< memories/search/__init__.py
-    # Points end at 0; what is farther than that is still nearer or farther.
-    return sorted(
-        ranked, key=lambda hit: (-hit.points, -hit.vector.cosine if hit.vector else 1.0, hit.typ, hit.memory_id)
-    )
-=======
     return sorted(ranked, key=_place)
 
 
 def _place(hit: _Ranked) -> tuple[float, float, str, int]:
     """What hits are sorted by; where points end, at 0, cosines go on."""
     return -hit.points, -hit.vector.cosine if hit.vector else 1.0, hit.typ, hit.memory_id
->>>>>>> /tmp/land.theirs
 
 
 def _spread(scores: Sequence[float]) -> Callable[[float], float]:
