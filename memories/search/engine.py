@@ -79,10 +79,15 @@ def words_with(part: str, most: int, *, then: bool = False) -> list[str]:
     return [word for (word,) in rows(sql, [f"%{part}%", part, most])]
 
 
-def words_like(word: str, *, then: bool = False) -> list[str]:
-    """Stems of about this length that share three letters in a row with this one; `then` as above."""
-    grams = [word[place : place + 3] for place in range(len(word) - 2)]
-    lengths = [len(word) - 2, len(word) + 2]
+def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:
+    """Stems of about this length that may be this one with so many faults; `then` as above.
+
+    They share three letters in a row, or more with a long word: the faults, each of two letters at most, leave one more
+    piece than they are, and the longest of those is at least the mean.
+    """
+    size = max(3, -(-(len(word) - 2 * faults) // (faults + 1)))
+    grams = [word[place : place + size] for place in range(len(word) - size + 1)]
+    lengths = [len(word) - faults, len(word) + faults]
     if connection.vendor == "sqlite":
         sql = (
             "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "

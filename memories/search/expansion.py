@@ -53,7 +53,7 @@ def _weights(word: str, reach: Groups, *, then: bool) -> dict[str, float]:
             weights.setdefault(part, _PART)
     if len(word) >= _SHORTEST_PREFIX and not _held(word, reach, then=then):
         letters, faults = set(word), _allowed(word)
-        for near in engine.words_like(word, then=then):
+        for near in engine.words_like(word, faults, then=then):
             # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
             if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
                 weights[near] = max(weights.get(near, 0.0), _NEAR)
