@@ -3,11 +3,13 @@
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from typing import Any
 from unittest import mock
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.core.management import call_command
 
 from memories import services
 from memories.kinds import BRAIN, KINDS, LONGTERM, SHORTTERM, Kind
@@ -378,7 +380,7 @@ def test_at_every_moment_of_a_story_exactly_that_is_found_which_held_then(
     story.run(90)
     admin, module = agent_with("anna"), agent_with("anna", scope=["modul"])
     sizes = set()
-    for number in range(0, 90, 3):
+    for number in range(0, 90, 5):
         stand = {"stand": day(number).isoformat()}
         for word in ("quarzit", "lampion"):
             has_word = lambda state, word=word: word in state["words"]  # noqa: E731
@@ -402,3 +404,5 @@ def test_at_every_moment_of_a_story_exactly_that_is_found_which_held_then(
     assert deviations() == []
     before = entries()
     assert len(before) > 60
+    call_command("search_index", "--rebuild", stdout=StringIO())
+    assert entries() == before

