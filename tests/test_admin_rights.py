@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, reverse
 from memories.admin import ADMINS
 from memories.keys import make_key
 from memories.kinds import BRAIN, KINDS, LONGTERM
-from memories.models import AccessKey, LongtermMemory, ServiceAccount
+from memories.models import AccessKey, EmbeddingProfile, LongtermMemory, ServiceAccount
 from tests.admincast import form, person, store, url
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,13 @@ def keys() -> dict[str, int]:
         anna.post(address, form(anna, address) | {"schlagworte": "neu"})
         found[f"{kind.typ}version"] = kind.versions.objects.first().pk
     key, _text = make_key(name="k", account="a", only={}, may_write=True, expires_at=None)
-    return found | {"accesskey": key.pk, "serviceaccount": key.account_id, "tag": 1}
+    profile = EmbeddingProfile.objects.create(profil_hash="p", dimension=2, name="n")
+    return found | {
+        "accesskey": key.pk,
+        "serviceaccount": key.account_id,
+        "tag": 1,
+        "embeddingprofile": profile.pk,
+    }
 
 
 def sent(keys: dict[str, int], name: str) -> list[dict[str, Any]]:

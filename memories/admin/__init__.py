@@ -4,12 +4,14 @@ from django.contrib import admin
 
 from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
+from memories.admin.profiles import EmbeddingProfileAdmin
 from memories.admin.tags import TagAdmin
 from memories.admin.versions import BrainVersionAdmin, LongtermVersionAdmin, ShorttermVersionAdmin
 from memories.models import (
     AccessKey,
     BrainMemory,
     BrainVersion,
+    EmbeddingProfile,
     LongtermMemory,
     LongtermVersion,
     ServiceAccount,
@@ -26,6 +28,7 @@ ADMINS = (
     (ShorttermVersion, ShorttermVersionAdmin),
     (BrainVersion, BrainVersionAdmin),
     (Tag, TagAdmin),
+    (EmbeddingProfile, EmbeddingProfileAdmin),
     (AccessKey, AccessKeyAdmin),
     (ServiceAccount, ServiceAccountAdmin),
 )

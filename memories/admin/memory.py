@@ -22,9 +22,11 @@ from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
 from memories.models import Memory
 from memories.models.access import principal_of
+from memories.search import derived
+from memories.search.embedder import serving
 
 _MOST_RELEVANT = 100
-_RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand")
+_RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
 class MemoryAdmin(DeletingAdmin):
@@ -96,6 +98,13 @@ class MemoryAdmin(DeletingAdmin):
     def embedding_zustand(self, obj: Memory) -> str:
         """Whether there is an embedding and whether it still stands for the text."""
         return embedding_state(obj)
+
+    @admin.display(description=gettext_lazy("Embedded here"))
+    def eingebettet(self, obj: Memory) -> str:
+        """Whether the embedder that serves has come to the text."""
+        if serving() is None:
+            return _("no, there is no embedder")
+        return _("pending") if derived.waiting([obj]) else _("yes")
 
     # The form
 
