@@ -1,27 +1,35 @@
-"""Ranking by text: candidates from the database, then BM25 over concepts (Robertson & Zaragoza 2009; tf, df summed)."""
+"""Ranking by text: candidates from the database, then BM25 over concepts (Robertson & Zaragoza 2009; tf, df summed).
+
+A word's 4-grams count beside it (`likeness`), which orders what stems alone cannot tell apart.
+"""
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 from memories.kinds import Kind
 from memories.search import engine
 from memories.search.engine import Groups, Match
 from memories.search.expansion import Concept, concepts
+from memories.search.likeness import likeness
 from memories.search.query import TextQuery
 from memories.search.reach import ONE_OF_SEVERAL
 
 _K1 = 0.9
 _B = 0.5
+_LIKENESS = 0.7  # of what all words together can give
+_ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
 _TOO_COMMON = 0.05  # of all entries; such words rank, but do not choose
 _KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """An entry with its score: at least 0, and 1 for one that holds all words as often as could count."""
+    """An entry with its score: above 0, and 1 for one that holds all words as often as could count."""
 
     typ: str
     memory_id: int
@@ -50,7 +58,7 @@ def hits(
         gone = _excluded(match, past=past)
         rows.extend(row for row in part if (row[1], row[2], row[3]) not in gone)
         whole = whole and len(part) < most
-    return _ranked(rows, found), whole
+    return _ranked(rows, found, query.words), whole
 
 
 def _excluded(match: Match, *, past: bool) -> set[tuple[str, int, int]]:
@@ -75,25 +83,38 @@ def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
     return rare[:_KEPT] + [concept for concept in rare[_KEPT:] if concept.df <= _TOO_COMMON * size]
 
 
-def _ranked(rows: Sequence[Any], found: Sequence[Concept]) -> list[TextHit]:
-    documents = [(row, row[4].split(" ")) for row in rows]
-    mean = sum(len(words) for _row, words in documents) / max(len(documents), 1)
+def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str]) -> list[TextHit]:
+    best: dict[tuple[str, int], tuple[float, Any, tuple[str, ...]]] = {}
+    for row, (score, held) in zip(rows, _scores([row[4] for row in rows], found), strict=True):
+        _id, typ, memory_id, _version, _stems = row
+        if score and ((typ, memory_id) not in best or best[typ, memory_id][0] < score):
+            best[typ, memory_id] = score, row, held
+    first = nlargest(_ALIKE, best.values(), key=itemgetter(0))
+    alike = likeness(words, [row[4] for _score, row, _held in first])
+    by_entry = {row[0]: like for (_score, row, _held), like in zip(first, alike, strict=True)}
+    hits = [
+        TextHit(typ, memory_id, version, (score + _LIKENESS * by_entry.get(entry, 0.0)) / (1 + _LIKENESS), held)
+        for score, (entry, typ, memory_id, version, _stems), held in best.values()
+    ]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.typ, hit.memory_id))
+
+
+def _scores(documents: Sequence[str], found: Sequence[Concept]) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """Each document's BM25, 1 when every concept counts as much as it can, and the terms that it holds."""
+    split = [document.split(" ") for document in documents]
+    mean = sum(map(len, split)) / max(len(split), 1)
     size = engine.size()
     idf = [math.log1p((size - min(c.df, size) + 0.5) / (c.df + 0.5)) for c in found]
-    whole = sum(idf) * (_K1 + 1)
-    wanted = {term for concept in found for term in concept.weights}
-    best: dict[tuple[str, int], TextHit] = {}
-    for (_id, typ, memory_id, version, _stems), words in documents:
-        counts = Counter(filter(wanted.__contains__, words))
-        score = 0.0
-        held: list[str] = []
-        for weight, concept in zip(idf, found, strict=True):
-            present = [term for term in concept.weights if term in counts]
-            if present:
-                tf = sum([concept.weights[term] * counts[term] for term in present])
-                score += weight * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * len(words) / mean))
-                held += present
-        hit = TextHit(typ, memory_id, version, score / whole, tuple(held))
-        if score and ((typ, memory_id) not in best or best[typ, memory_id].score < hit.score):
-            best[typ, memory_id] = hit
-    return sorted(best.values(), key=lambda hit: (-hit.score, hit.typ, hit.memory_id))
+    whole = sum(idf)
+    shares: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for place, concept in enumerate(found):
+        for term, share in concept.weights.items():
+            shares[term].append((place, share))
+    for words in split:
+        length = _K1 * (1 - _B + _B * len(words) / mean)
+        held = list(filter(shares.__contains__, words))
+        counts: dict[int, float] = defaultdict(float)
+        for term in held:
+            for place, share in shares[term]:
+                counts[place] += share
+        yield sum([idf[place] * tf / (tf + length) for place, tf in counts.items()]) / whole, tuple(dict.fromkeys(held))
