@@ -156,7 +156,8 @@ SEARCH = Tool(
     beschreibung=(
         "Sucht nach Text, nach einem Embedding oder nach beidem, beste Treffer zuerst, über alle Arten. Findet "
         "gebeugte Formen, Umlaute und ß in jeder Schreibweise, zusammengesetzte Wörter und Tippfehler. Embeddings "
-        "werden nur mit solchen desselben Profils verglichen. Filter wie beim Lesen; stand sucht, was damals bekannt "
+        "werden nur mit solchen desselben Profils verglichen; bettet der Server selbst ein, wird auch ein Text allein "
+        'nach seiner Bedeutung verglichen, außer mit "…" oder Minus. Filter wie beim Lesen; stand sucht, was damals bekannt '
         "war. durchsucht sagt, wie viele Erinnerungen in Reichweite waren."
     ),
     shape=Shape.QUERY,
