@@ -157,8 +157,8 @@ SEARCH = Tool(
         "Sucht nach Text, nach einem Embedding oder nach beidem, beste Treffer zuerst, über alle Arten. Findet "
         "gebeugte Formen, Umlaute und ß in jeder Schreibweise, zusammengesetzte Wörter und Tippfehler. Embeddings "
         "werden nur mit solchen desselben Profils verglichen; bettet der Server selbst ein, wird auch ein Text allein "
-        'nach seiner Bedeutung verglichen, außer mit "…" oder Minus. Filter wie beim Lesen; stand sucht, was damals bekannt '
-        "war. durchsucht sagt, wie viele Erinnerungen in Reichweite waren."
+        'nach seiner Bedeutung verglichen, außer mit "…" oder Minus. Filter wie beim Lesen; stand sucht, was damals '
+        "bekannt war. durchsucht sagt, wie viele Erinnerungen in Reichweite waren."
     ),
     shape=Shape.QUERY,
     input_schema=call(_schema()),
