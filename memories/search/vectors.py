@@ -10,7 +10,7 @@ import simsimd
 from django.db import connection, transaction
 
 from memories.models import SearchEntry, VectorBlock
-from memories.search import engine, pgvector
+from memories.search import blocks, engine, pgvector
 from memories.search.engine import Groups, Match
 from memories.search.reach import profile_token
 
@@ -163,14 +163,15 @@ def _portions(keys: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _judged(wanted: _Wanted, rows: Sequence[Any]) -> list[VectorHit]:
-    """The entries of these rows with their cosines."""
+    """The nearest of these rows' entries."""
     if not rows:
         return []
     dimension = wanted.query.profile.dimension
     matrix = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4").reshape(len(rows), dimension)
     # Not by numpy's @, which takes as many threads as there are processors for what one does in a millisecond.
-    cosines = np.asarray(simsimd.cdist(wanted.query.unit[None, :], matrix, metric="dot"))[0].tolist()
-    return [VectorHit(row[1], row[2], row[3], cosine) for row, cosine in zip(rows, cosines, strict=True)]
+    cosines = np.asarray(simsimd.cdist(wanted.query.unit[None, :], matrix, metric="dot"))[0]
+    best = np.argsort(-cosines)[: wanted.most].tolist()
+    return [VectorHit(rows[p][1], rows[p][2], rows[p][3], float(cosines[p])) for p in best]
 
 
 def _nearest(wanted: _Wanted, found: list[VectorHit]) -> list[VectorHit]:
@@ -187,13 +188,13 @@ def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[VectorHit]:
     best = _exact(wanted, list(inside), sure=keys is not None)
     judged: dict[int, int | None] = dict.fromkeys(loose)
     enough = 0
-    for blocks in _candidates(wanted, keys):
-        for part in _portions([key for key in blocks if key not in judged]):
+    for found in _candidates(wanted, keys):
+        for part in _portions([key for key in found if key not in judged]):
             rows = [row for row in wanted.rows(part) if keys is not None or reached(row[5], wanted.reach)]
             best = _nearest(wanted, best + _judged(wanted, rows))
             judged |= {row[0]: row[6] for row in rows}
         # An entry that has moved on is judged as what it is now, but was not found by that.
-        enough += sum(judged.get(key) in where for key, where in blocks.items())
+        enough += sum(judged.get(key) in where for key, where in found.items())
         if enough >= wanted.most:
             break
     if len(loose) >= BLOCK:
@@ -212,16 +213,17 @@ def _loose(wanted: _Wanted) -> set[int]:
 
 def _candidates(wanted: _Wanted, keys: Sequence[int] | None) -> Iterator[dict[int, set[int]]]:
     """The entries that seem nearest, each with the blocks that say so, in growing portions until there are none."""
-    entries, blocks, scores = _scored(wanted.query)
+    code, _scale = quantised(wanted.query.unit[None, :])
+    entries, numbers, scores = blocks.scored(wanted.query.profile.profil_hash, wanted.query.profile.dimension, code)
     if keys is not None:
         within = np.isin(entries, np.array(keys, dtype=np.int64))
-        entries, blocks, scores = entries[within], blocks[within], scores[within]
+        entries, numbers, scores = entries[within], numbers[within], scores[within]
     left, size = len(scores), wanted.most + _MARGIN
     while left > 0:
         size = min(size, left)
         places = np.argpartition(scores, -size)[-size:]
         portion: dict[int, set[int]] = {}
-        for entry, block in zip(entries[places].tolist(), blocks[places].tolist(), strict=True):
+        for entry, block in zip(entries[places].tolist(), numbers[places].tolist(), strict=True):
             portion.setdefault(entry, set()).add(block)
         yield portion
         scores[places] = -np.inf
@@ -234,28 +236,6 @@ def reached(geltung: str, reach: Groups) -> bool:
         return True
     tokens = set(geltung.split(" "))
     return all(not tokens.isdisjoint(group) for group in reach)
-
-
-def _scored(query: VectorQuery) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-    """The entries of all blocks of the profile, the block of each, and a score that grows with its cosine."""
-    code, _scale = quantised(query.unit[None, :])
-    numbers, entries, scales, products = [], [], [], []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, eintraege, skalen, codes FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s",
-            [query.profile.profil_hash, query.profile.dimension],
-        )
-        for block, keys, scale, codes in iter(cursor.fetchone, None):
-            matrix = np.frombuffer(codes, dtype=np.int8).reshape(-1, query.profile.dimension)
-            numbers.append(block)
-            entries.append(keys)
-            scales.append(scale)
-            products.append(np.asarray(simsimd.cdist(code, matrix, metric="dot"))[0])
-    held = np.frombuffer(b"".join(entries), dtype="<i8")
-    blocks = np.repeat(np.array(numbers, dtype=np.int64), [len(each) for each in products])
-    # A constant factor changes no order, so the query's own scale is left out.
-    scores = np.concatenate([np.empty(0), *products]).astype(np.float32) * np.frombuffer(b"".join(scales), dtype="<f4")
-    return held, blocks, scores
 
 
 def quantised(units: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
