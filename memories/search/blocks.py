@@ -61,7 +61,8 @@ def _codes(there: dict[int, tuple[bytes, bytes]]) -> Iterator[tuple[int, bytes]]
         for block, codes in _read(missing[start : start + _AT_ONCE]):
             room -= len(codes)
             if room >= 0:
-                _kept[block] = (*there[block], codes)
+                with _turn:
+                    _kept[block] = (*there[block], codes)
             yield block, codes
 
 
