@@ -30,7 +30,12 @@ bench: .venv/dev
 	$(BIN)/python -m bench
 	$(BIN)/python -m tests.postgres $(BIN)/python -m bench
 
+# XQUAD=path… and LOCOMO=path name question sets on this machine (see bench/quality.py); without them quality is left out.
+QUALITY = -m bench.quality $(if $(XQUAD),--xquad $(XQUAD)) $(if $(LOCOMO),--locomo $(LOCOMO))
+
 bench-search: .venv/dev
+	$(BIN)/python $(QUALITY)
+	$(BIN)/python -m tests.postgres $(BIN)/python $(QUALITY)
 	$(BIN)/python -m bench.search
 	$(BIN)/python -m tests.postgres $(BIN)/python -m bench.search
 

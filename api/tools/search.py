@@ -68,7 +68,10 @@ def _question(inhalt: Mapping[str, Any]) -> tuple[Question, bool]:
         only=Filter(**given),
         limit=int(inhalt.get("limit", _LIMIT)),
         stand=stand,
+        neighbours=inhalt.get("nachbarn") == 1,
     )
+    if question.neighbours and stand is not None:
+        raise Invalid(_("Neighbours (nachbarn) are found as they are now, not as of a moment (stand)."), "nachbarn")
     return question, inhalt.get("erklaeren") == 1
 
 
@@ -100,6 +103,8 @@ def _row(rang: int, found: Found, waiting: Set[str], *, explain: bool) -> Row:
             "text": None if found.text is None else {"punkte": found.text.score, "woerter": list(found.text.words)},
             "vektor": None if found.vector is None else {"kosinus": found.vector.cosine},
         }
+        if found.lent:
+            row["treffer"]["nachbarn"] = {"punkte": found.lent}
     return row
 
 
@@ -145,7 +150,11 @@ def _schema() -> dict[str, Schema]:
         **filter_schema(),
         "stand": text("Zeitpunkt: sucht, was damals bekannt war"),
         "mit_veralteten": switch("1 = auch Embeddings, deren Text sich seither geändert hat"),
-        "erklaeren": switch("1 = je Treffer den Anteil von Text und Vektor nennen"),
+        "nachbarn": switch(
+            "1 = auch, was in derselben Sitzung (session_ID) neben einem Treffer steht: es rückt vor und wird selbst "
+            "gefunden. Nur brain, nicht mit stand"
+        ),
+        "erklaeren": switch("1 = je Treffer den Anteil von Text, Vektor und Nachbarn nennen"),
         "limit": whole_number(f"Anzahl der Treffer, Standard: {_LIMIT}", least=1, most=MOST),
     }
 
@@ -167,7 +176,7 @@ SEARCH = Tool(
             **select_row({}),
             "rang": {"type": "integer", "minimum": 1},
             "punkte": {"type": "number", "minimum": 0, "maximum": 1},
-            "treffer": {"type": "object", "description": "Anteile von Text und Vektor, nur mit erklaeren: 1"},
+            "treffer": {"type": "object", "description": "Anteile von Text, Vektor und Nachbarn, nur mit erklaeren: 1"},
         },
         {
             "durchsucht": {

@@ -314,6 +314,7 @@ class BrainMemory(BrainContent, Memory):
             *Memory.Meta.indexes,
             _index("brainmemory", "scope_typ", "scope_id", name="scope"),
             models.Index(fields=["gueltig_bis"], name="brainmemory_expiry"),
+            _index("brainmemory", "session_id", name="session"),
         ]
 
     def __str__(self) -> str:

@@ -10,10 +10,10 @@ from django.db import connection
 from django.utils import timezone
 
 from memories.filters import Filter
-from memories.kinds import KINDS, Kind
+from memories.kinds import BRAIN, KINDS, Kind
 from memories.models import Memory, SearchEntry, Version
 from memories.principal import Principal
-from memories.search import embedder, engine, text, vectors
+from memories.search import embedder, engine, neighbours, text, vectors
 from memories.search.embedder import EmbedderFault
 from memories.search.engine import Groups, Match
 from memories.search.query import TextQuery
@@ -36,7 +36,8 @@ _COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
 class Question:
     """What to search for, where, and as of when; `text` or `vector` or both.
 
-    `words` is the text as somebody wrote it, for the embedder that serves: it makes the vector that is not there.
+    `words` is the text as somebody wrote it, for the embedder that serves: it makes the vector that is not there. With
+    `neighbours` the memories beside a hit in its session count too (see that module); not as of a moment.
     """
 
     text: TextQuery | None = None
@@ -46,17 +47,22 @@ class Question:
     only: Filter = field(default_factory=Filter)
     limit: int = 10
     stand: datetime | None = None
+    neighbours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A hit: the memory (its version, when searched as of a moment), its points from 0 to 1, and each leg's part."""
+    """A hit: the memory (its version, when searched as of a moment), its points from 0 to 1, and each leg's part.
+
+    `lent` are the points that come from its neighbours.
+    """
 
     kind: Kind
     memory: Memory | Version
     points: float
     text: TextHit | None
     vector: VectorHit | None
+    lent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,7 @@ class _Ranked:
     points: float
     text: TextHit | None
     vector: VectorHit | None
+    lent: float = 0.0
 
 
 def search(question: Question, principal: Principal) -> Result:
@@ -99,6 +106,8 @@ def search(question: Question, principal: Principal) -> Result:
     depth = _DEPTH
     while True:
         ranked, exhausted = _ranked(question, reach, depth)
+        if question.neighbours:
+            ranked = _beside(question, ranked, principal)
         found = _shown(question, ranked, principal)
         if len(found) >= question.limit or exhausted or depth >= _DEEPEST:
             return Result(found[: question.limit], _searched(question, reach, embedded=embedded))
@@ -164,6 +173,25 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
     return sorted(ranked, key=_place)
 
 
+def _beside(question: Question, ranked: Sequence[_Ranked], principal: Principal) -> list[_Ranked]:
+    """The hits with what neighbours lend them, and those neighbours that are no hits; all points on one scale.
+
+    Where the text says what must or must not occur, no memory comes in that is no hit.
+    """
+    best = {hit.memory_id: hit.points for hit in ranked[:_COMPARED] if hit.typ == BRAIN.typ}
+    got = neighbours.lent(best, principal, question.only) if best else {}
+    hits = {(hit.typ, hit.memory_id): hit for hit in ranked}
+    if question.text is None or not (question.text.phrases or question.text.excluded):
+        others = ((BRAIN.typ, key) for key in got)
+        hits = {key: _Ranked(*key, version=0, points=0.0, text=None, vector=None) for key in others} | hits
+    lifted = []
+    for (typ, key), hit in hits.items():
+        more = got.get(key, 0.0) if typ == BRAIN.typ else 0.0
+        points, lent = (hit.points + more) / neighbours.WHOLE, more / neighbours.WHOLE
+        lifted.append(replace(hit, points=points, lent=lent))
+    return sorted(lifted, key=_place)
+
+
 def _place(hit: _Ranked) -> tuple[float, float, str, int]:
     """What hits are sorted by; where points end, at 0, cosines go on."""
     return -hit.points, -hit.vector.cosine if hit.vector else 1.0, hit.typ, hit.memory_id
@@ -217,7 +245,7 @@ def _shown(question: Question, ranked: Iterable[_Ranked], principal: Principal) 
             row = rows.get((hit.typ, hit.memory_id))
             if row is not None:
                 kind = next(kind for kind in KINDS if kind.typ == hit.typ)
-                found.append(Found(kind, row, hit.points, hit.text, hit.vector))
+                found.append(Found(kind, row, hit.points, hit.text, hit.vector, hit.lent))
         if len(found) >= question.limit:
             break
     return found
