@@ -8,9 +8,6 @@ from functools import lru_cache
 
 import snowballstemmer
 
-# Raise it when the same text would give other stems; `search_index --check` then asks for a rebuild.
-ANALYSER = 1
-
 _FOLDED = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "a", "œ": "oe", "ı": "i"}
 # Words, also those held together by a mark (E-Mail, node.js, AB-4711/2, don't), and names that end in one (C++, C#).
 _WORD = re.compile(r"[^\W_]+(?:[-./_+:@'’&][^\W_]+)*(?:\+\+|#)?")
