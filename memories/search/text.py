@@ -23,8 +23,8 @@ _K1 = 0.9
 _B = 0.5
 _LIKENESS = 0.7  # of what all words together can give
 _ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
-_TOO_COMMON = 0.05  # of all entries; such words rank, but do not choose
-_KEPT = 2
+_TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
+_KEPT = 3
 
 
 @dataclass(frozen=True, slots=True)
