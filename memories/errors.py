@@ -95,7 +95,7 @@ class NotJson(BrainError):
     """The body is not strict JSON (RFC 8259, no duplicate keys)."""
 
     code = "kein_json"
-    meaning = _("The body is not valid JSON (UTF-8, no NaN, no duplicate keys).")
+    meaning = _("The body is not valid JSON (UTF-8, no duplicate keys).")
 
 
 class NoSuchAddress(BrainError):
