@@ -18,7 +18,8 @@ from memories import services
 from memories.filters import Filter
 from memories.kinds import BRAIN, KINDS, LONGTERM, Kind
 from memories.principal import SYSTEM, Origin
-from memories.search import Question, search
+from memories.search import Question, derived, search
+from memories.search.embedder import serving
 from memories.search.query import parse
 
 _SENTENCE = re.compile(r"(?<![0-9]\.)(?<=[.!?])\s+(?=[A-ZÄÖÜ])")
@@ -48,6 +49,8 @@ class Answered:
 
 def measure(xquad_paths: Sequence[Path], locomo_path: Path | None, limit: int | None) -> int:
     """Measure what paths were given for; the database is emptied before each."""
+    embedder = serving()
+    print(f"Database: {connection.vendor}, {embedder.name if embedder else 'text alone'}", flush=True)
     for path in xquad_paths:
         _emptied()
         xquad(path, limit)
@@ -66,7 +69,10 @@ def xquad(path: Path, limit: int | None) -> None:
         next((1 / place for place, key in enumerate(a.found, 1) if key in a.asked.wanted), 0.0) for a in answers
     )
     figures = "/".join(f"{hit:.3f}" for hit in hits)
-    print(f"XQuAD {path.name}: {len(answers)} questions, hit@1/5/10 {figures}, MRR@10 {mrr:.3f}, {_times(answers)}")
+    print(
+        f"XQuAD {path.name}: {len(answers)} questions, hit@1/5/10 {figures}, MRR@10 {mrr:.3f}, {_times(answers)}",
+        flush=True,
+    )
 
 
 def locomo(path: Path, limit: int | None) -> None:
@@ -79,10 +85,11 @@ def locomo(path: Path, limit: int | None) -> None:
             for most in (5, 10)
         ]
         hit = fmean(bool(a.asked.wanted.intersection(a.found)) for a in answers)
-        how = "with neighbours" if neighbours else "text alone"
+        how = "with neighbours" if neighbours else "turns alone"
         print(
             f"LoCoMo {how}: {len(answers)} questions, R@5/10 {shares[0]:.3f}/{shares[1]:.3f}, hit@10 {hit:.3f}, "
-            f"{_times(answers)}"
+            f"{_times(answers)}",
+            flush=True,
         )
 
 
@@ -159,8 +166,19 @@ def _stored(kind: Kind, drafts: Sequence[dict[str, Any]]) -> list[int]:
     for start in range(0, len(drafts), _AT_ONCE):
         part = [{"nutzer": _NUTZER, "agent": "bench", "tag_namen": [], **each} for each in drafts[start:][:_AT_ONCE]]
         keys += [done.key for done in services.insert(kind, part, origin)]  # type: ignore[union-attr]
+    _embedded()
     _analysed()
     return keys
+
+
+def _embedded() -> None:
+    """Give the texts the vectors that the server's own thread would give them."""
+    embedder = serving()
+    if embedder is None:
+        return
+    start = time.process_time()
+    stored = derived.fill(embedder, derived.profile_of(embedder)).stored
+    print(f"{stored} texts embedded, {(time.process_time() - start) * 1000 / stored:.1f} ms each", flush=True)
 
 
 def answered(questions: Iterable[Asked], *, neighbours: bool = False) -> Iterator[Answered]:
@@ -168,7 +186,11 @@ def answered(questions: Iterable[Asked], *, neighbours: bool = False) -> Iterato
     for asked in questions:
         start = time.process_time()
         question = Question(
-            text=parse(asked.text), only=Filter(scope_vk=asked.where), limit=_BEST, neighbours=neighbours
+            text=parse(asked.text),
+            words=asked.text,
+            only=Filter(scope_vk=asked.where),
+            limit=_BEST,
+            neighbours=neighbours,
         )
         found = [each.memory.pk for each in search(question, SYSTEM).found]
         yield Answered(asked, found, (time.process_time() - start) * 1000)
