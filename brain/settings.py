@@ -91,11 +91,11 @@ def _database() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 2147418112;",
         }
     else:
-        # A connection that broke meanwhile is replaced before it is used; nobody waits long while the server is away,
-        # nor after it is back.
+        # Each thread of the server keeps its connection; one that broke meanwhile is replaced before it is used, and
+        # nobody waits long while the server is away.
+        database["CONN_MAX_AGE"] = None
         database["CONN_HEALTH_CHECKS"] = True
-        pool = {"min_size": 1, "max_size": BRAIN_THREADS + 2, "timeout": 5, "reconnect_timeout": 5}
-        database.setdefault("OPTIONS", {}).setdefault("pool", pool)
+        database.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
     return database
 
 
@@ -177,6 +177,5 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "django.request": {"level": "ERROR"},  # a refused call is the caller's business
-        "psycopg.pool": {"level": "WARNING"},  # otherwise it tells of each connection that it lends
     },
 }

@@ -1,14 +1,14 @@
 """The write path in trouble: refused rows, databases that are away, answers that get lost, tags that vanish."""
 
 import logging
-import time
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import close_old_connections, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.translation import override
@@ -297,16 +297,32 @@ def test_a_connection_that_breaks_between_two_statements_reaches_nobody() -> Non
 @postgresql_only
 def test_connections_that_broke_while_idle_are_replaced_unnoticed(anna: Agent) -> None:
     anna.store()
-    with another_connection() as execute:
-        others = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        broken = [pid for (pid,) in execute(others).fetchall()]
-        execute(f"SELECT pg_terminate_backend(pid) FROM unnest(ARRAY{broken}) AS pid")
-        # A busy machine takes its time to end them.
-        while any(pid in broken for (pid,) in execute(others).fetchall()):
-            time.sleep(0.05)
-    connection.close()
+    threads = 5
+    asked, broken = threading.Barrier(threads + 1), threading.Barrier(threads + 1)
+
+    def work() -> tuple[int, int, int]:
+        """The pid before its connection breaks, the status of a request afterwards, and the pid then."""
+        anna.call("select_brain_longterm_memory")
+        pid = connection.connection.info.backend_pid
+        asked.wait()
+        broken.wait()
+        close_old_connections()  # as a server does between two requests
+        assert anna.call("select_brain_longterm_memory")["anzahl"]["gesamt"] == 1
+        status = anna.http.get("/readyz").status_code
+        return pid, status, connection.connection.info.backend_pid
+
+    with ExitStack() as stack:
+        working = [stack.enter_context(beside(work)) for _thread in range(threads)]
+        asked.wait()
+        with another_connection() as execute:
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            execute(f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE {others}")
+        broken.wait()
+        results = [future.result() for future in working]
+    assert [status for _before, status, _after in results] == [200] * threads
+    assert all(before != after for before, _status, after in results)
+    close_old_connections()
     assert anna.call("select_brain_longterm_memory")["anzahl"]["gesamt"] == 1
-    assert anna.http.get("/readyz").status_code == 200
 
 
 @postgresql_only

@@ -79,8 +79,6 @@ def impatient_sqlite() -> Iterator[None]:
 @contextmanager
 def _postgresql_closed() -> Iterator[None]:
     name = connection.settings_dict["NAME"]
-    pool: Any = connection.pool  # type: ignore[attr-defined]
-    patience, pool.timeout = pool.timeout, 0.2
     with psycopg.connect(**_address("postgres"), autocommit=True) as server:
         server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", [name])
@@ -88,7 +86,6 @@ def _postgresql_closed() -> Iterator[None]:
             yield
         finally:
             server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
-            pool.timeout = patience
             close_old_connections()  # as a server does between two requests
 
 
