@@ -78,6 +78,11 @@ def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answe
     return _answered(tool, [_row(tool, place, row) for place, row in enumerate(reply.rows)], reply.top, references)
 
 
+def is_failure(answer: Answer) -> bool:
+    """Whether the call was not executed, or none of its entries succeeded."""
+    return answer["fehler"] is not None or answer["anzahl"]["fehlgeschlagen"] == answer["anzahl"]["gesamt"] > 0
+
+
 def refusal(name: str | None, fault: BrainError, references: object = None) -> Answer:
     """The answer to a call that was not executed."""
     return {

@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[BrainError], int], ...] = (
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The answer to whatever a view raises; None leaves a bug to Django, which logs it and calls `server_error`."""
     del context
-    fault = _as_fault(error)
+    fault = as_fault(error)
     if fault is None:
         return None
     response = answer_fault(fault, None)
@@ -57,7 +57,8 @@ def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response |
     return response
 
 
-def _as_fault(error: Exception) -> BrainError | None:
+def as_fault(error: Exception) -> BrainError | None:
+    """The anticipated fault that an exception is; None for a bug."""
     match error:
         case BrainError():
             return error
@@ -76,8 +77,16 @@ def _as_fault(error: Exception) -> BrainError | None:
 
 def answer_fault(fault: BrainError, name: str | None, references: object = None) -> Response:
     """The answer to a call that was not executed."""
-    status = next((status for kind, status in _STATUS if isinstance(fault, kind)), 400)
-    response = Response(envelope.refusal(name, fault, references), status=status)
+    return with_headers(Response(envelope.refusal(name, fault, references), status=status_of(fault)), fault)
+
+
+def status_of(fault: BrainError) -> int:
+    """The HTTP status of a call that was not executed."""
+    return next((status for kind, status in _STATUS if isinstance(fault, kind)), 400)
+
+
+def with_headers(response: Response, fault: BrainError) -> Response:
+    """The response with the headers that the fault calls for: the way in, or when to try again."""
     if isinstance(fault, NotSignedIn):
         response["WWW-Authenticate"] = AccessKeyAuthentication().authenticate_header(cast("Request", None))
     if isinstance(fault, Unavailable):
