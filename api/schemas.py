@@ -5,10 +5,33 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-HASH_TEXT = (
+Texts = Mapping[str, str]
+
+_GIVEN_HASH = (
     "Optionaler Profil-Hash. Nur den tatsaechlichen Datenbank-Spaltennamen uebergeben. "
     "null entfernt den Wert; Weglassen belaesst ihn beim Update unveraendert."
 )
+# How the given schemas describe the fields that other tools have as well, and how our own do: clients keep all
+# definitions in a model's context, so these are short.
+GIVEN: Texts = {
+    "help": "1 = Aktionsdefinitionen anzeigen",
+    "referenzfelder": "Referenzfelder als Objekt",
+    "nutzer": "Identifikation des aufrufenden nutzer. Pflichtfeld unter inhalt.",
+    "agent": "Identifikation des aufrufenden agent. Pflichtfeld unter inhalt.",
+    "memories": "Zu verarbeitende Erinnerungen",
+    "embedding": "Optionaler Embedding-Vektor als Zahlenliste; wird binaer gespeichert. "
+    "null entfernt den Wert, Weglassen belaesst ihn beim Update unveraendert.",
+    "ebedding_profil_haash": _GIVEN_HASH,
+    "embedding_profil_hash": _GIVEN_HASH,
+}
+OWN: Texts = {
+    "help": "1 = Hilfe",
+    "nutzer": "Aufrufer",
+    "agent": "Aufrufer",
+    "embedding": "null entfernt",
+    "ebedding_profil_haash": "= embedding_profil_hash",
+    "embedding_profil_hash": "Kennung des Modells; null entfernt",
+}
 
 
 def text(description: str | None = None) -> Schema:
@@ -16,9 +39,9 @@ def text(description: str | None = None) -> Schema:
     return {"type": "string"} | _described(description)
 
 
-def optional_text(description: str) -> Schema:
+def optional_text(description: str | None = None) -> Schema:
     """A text, or null, which removes it."""
-    return {"type": ["string", "null"], "description": description}
+    return {"type": ["string", "null"]} | _described(description)
 
 
 def identifier(description: str | None = None) -> Schema:
@@ -26,9 +49,9 @@ def identifier(description: str | None = None) -> Schema:
     return {"type": ["string", "integer"]} | _described(description)
 
 
-def whole_number(description: str, *, least: int, most: int | None = None) -> Schema:
+def whole_number(description: str, *, least: int, most: int) -> Schema:
     """A whole number within bounds."""
-    return {"type": "integer", "minimum": least, "description": description} | ({"maximum": most} if most else {})
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
 
 
 def switch(description: str) -> Schema:
@@ -46,27 +69,17 @@ def names(description: str | None = None, *, most: int = 100) -> Schema:
     return {"type": "array", "items": {"type": "string"}, "maxItems": most} | _described(description)
 
 
-def embedding() -> Schema:
-    """A vector, or null, which removes it."""
+def embedding_fields(texts: Texts = OWN) -> dict[str, Schema]:
+    """The vector and its profile hash, under its real name and the one of older callers; null removes them."""
+    vector: Schema = {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 1}
     return {
-        "type": ["array", "null"],
-        "items": {"type": "number"},
-        "minItems": 1,
-        "description": "Optionaler Embedding-Vektor als Zahlenliste; wird binaer gespeichert. "
-        "null entfernt den Wert, Weglassen belaesst ihn beim Update unveraendert.",
+        "embedding": vector | {"description": texts["embedding"]},
+        "ebedding_profil_haash": optional_text(texts["ebedding_profil_haash"]),
+        "embedding_profil_hash": optional_text(texts["embedding_profil_hash"]),
     }
 
 
-def embedding_fields() -> dict[str, Schema]:
-    """The vector and its profile hash, under its real name and the one of older callers."""
-    return {
-        "embedding": embedding(),
-        "ebedding_profil_haash": optional_text(HASH_TEXT),
-        "embedding_profil_hash": optional_text(HASH_TEXT),
-    }
-
-
-def note_fields() -> dict[str, Schema]:
+def note_fields(texts: Texts = OWN) -> dict[str, Schema]:
     """What an insert of a long-term or short-term memory names."""
     return {
         "kurzbeschreibung": text(),
@@ -76,11 +89,11 @@ def note_fields() -> dict[str, Schema]:
         "scope_vk": identifier(),
         "agent": identifier(),
         "nutzer": identifier(),
-        **embedding_fields(),
+        **embedding_fields(texts),
     }
 
 
-def memories(properties: Mapping[str, Schema], required: Sequence[str]) -> dict[str, Schema]:
+def memories(properties: Mapping[str, Schema], required: Sequence[str], texts: Texts = OWN) -> dict[str, Schema]:
     """`memories`, the list of 1 to 100 entries."""
     entry = {
         "type": "object",
@@ -94,28 +107,24 @@ def memories(properties: Mapping[str, Schema], required: Sequence[str]) -> dict[
             "minItems": 1,
             "maxItems": 100,
             "type": "array",
-            "description": "Zu verarbeitende Erinnerungen",
+            **_described(texts.get("memories")),
         }
     }
 
 
-def ids(description: str) -> dict[str, Schema]:
+def ids() -> dict[str, Schema]:
     """`IDs`, the list of 1 to 100 IDs."""
-    items = {"type": "string"}
-    return {"IDs": {"type": "array", "items": items, "minItems": 1, "maxItems": 100, "description": description}}
+    return {"IDs": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 100}}
 
 
-def call(inhalt: Mapping[str, Schema], required: Sequence[str] = ()) -> Schema:
+def call(inhalt: Mapping[str, Schema], required: Sequence[str] = (), texts: Texts = OWN) -> Schema:
     """The arguments of a tool: `inhalt` with who is calling, `help`, `referenzfelder`."""
-    caller = {
-        name: identifier(f"Identifikation des aufrufenden {name}. Pflichtfeld unter inhalt.")
-        for name in ("nutzer", "agent")
-    }
+    caller = {name: identifier(texts[name]) for name in ("nutzer", "agent")}
     return {
         "type": "object",
         "properties": {
-            "help": switch("1 = Aktionsdefinitionen anzeigen"),
-            "referenzfelder": {"type": "object", "description": "Referenzfelder als Objekt"},
+            "help": switch(texts["help"]),
+            "referenzfelder": {"type": "object"} | _described(texts.get("referenzfelder")),
             "inhalt": {
                 "type": "object",
                 "properties": {**inhalt, **caller},

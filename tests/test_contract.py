@@ -13,6 +13,7 @@ from tests.doors import ENVELOPE, NAMES, fault_of, inhalt_for
 
 GIVEN = Path(__file__).parent / "contract"
 GIVEN_NAMES = ["insert_brain_longterm_memory", "update_brain_longterm_memory", "insert_brain_memory"]
+MOST_DEFINED = 24_000  # bytes
 DEFINITION = {
     "name",
     "titel",
@@ -88,6 +89,22 @@ def test_a_given_example_is_served_and_works_as_it_stands(anna: Agent, name: str
     definition = _told(anna, given["tool"], given["arguments"])
     assert definition["beispiel"] == given
     assert definition["name"] == name
+
+
+def test_all_definitions_together_are_small_enough_for_a_models_context() -> None:
+    """What a client keeps in the model's context all the time: case A 12."""
+    definitions = [
+        {
+            "name": tool.name,
+            "title": tool.titel,
+            "description": tool.beschreibung,
+            "inputSchema": tool.input_schema,
+            "annotations": {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive},
+        }
+        for tool in TOOLS
+    ]
+    size = sum(len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in definitions)
+    assert size <= MOST_DEFINED
 
 
 def test_every_tool_tells_the_same_by_help_by_get_in_the_list_and_in_openapi(anna: Agent) -> None:

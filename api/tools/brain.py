@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from api.fields import Field, end_of_validity, filled, identifier, memory_id, translated
 from api.jsonbody import parse_text
-from api.schemas import Schema, answer, call, changed_row, text
+from api.schemas import GIVEN, Schema, answer, call, changed_row, optional_text, text
 from api.tool import Shape, Tool
 from api.tools.changes import deleting, help_example, inserting, updating
 from api.tools.selects import selecting
@@ -104,6 +104,15 @@ _DESCRIPTIONS = {
 }
 
 
+_CHANGED_DESCRIPTIONS = {
+    "scope_typ": "|".join(ScopeTyp.values),
+    "relevanz": f"0-{_MOST_RELEVANT}",
+    "gueltig_bis": "ISO 8601 oder TT.MM.JJJJ, ein Datum bis Tagesende",
+    "inhalt_json": "Gültiges JSON",
+    "memory_typ": "|".join(MemoryTyp.values),
+}
+
+
 def _fields() -> dict[str, Schema]:
     return {name: text(description) for name, description in _DESCRIPTIONS.items()}
 
@@ -111,8 +120,7 @@ def _fields() -> dict[str, Schema]:
 def _changed_fields() -> dict[str, Schema]:
     required = {field.wire for field in _REQUIRED}
     return {
-        name: text(description) if name in required else {"type": ["string", "null"], "description": description}
-        for name, description in _DESCRIPTIONS.items()
+        name: (text if name in required else optional_text)(_CHANGED_DESCRIPTIONS.get(name)) for name in _DESCRIPTIONS
     }
 
 
@@ -126,7 +134,7 @@ INSERT = Tool(
         "inhalt_json muss gültiges JSON sein."
     ),
     shape=Shape.SINGLE,
-    input_schema=call(_fields(), ["memory_typ", "titel"]),
+    input_schema=call(_fields(), ["memory_typ", "titel"], GIVEN),
     output_schema=answer(changed_row()),
     read=_draft,
     handler=inserting(BRAIN),
@@ -140,9 +148,8 @@ UPDATE = Tool(
     name="update_brain_memory",
     titel="Brain-Erinnerung ändern",
     beschreibung=(
-        "Ändert eine Brain-Erinnerung. Nur die gesendeten Felder ändern sich; leere optionale Felder gelten "
-        "als nicht angegeben, null setzt ein optionales Feld auf seinen Standard zurück. Der Stand davor "
-        "bleibt in der Historie."
+        "Ändert von einer Brain-Erinnerung nur die gesendeten Felder. Leere Texte gelten als nicht gesendet, null "
+        "setzt auf den Standard zurück. Der Stand davor bleibt in der Historie."
     ),
     shape=Shape.SINGLE,
     input_schema=call({"ID": {"type": "string", "pattern": "^brain_[1-9][0-9]*$"}, **_changed_fields()}, ["ID"]),

@@ -10,8 +10,6 @@ from memories.errors import BrainError
 from memories.kinds import Kind
 from memories.services import Change, Outcome
 
-GRUND = text("Warum; steht danach in der Historie")
-
 
 def row(outcome: Outcome) -> Row | BrainError:
     """The row of an outcome: the ID, and what else there is to tell."""
@@ -54,12 +52,9 @@ def deleting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
     return Tool(
         name=name,
         titel=titel,
-        beschreibung=(
-            f"Löscht {was} anhand ihrer IDs, bis zu 100 je Aufruf, Eintrag für Eintrag. Der letzte Stand bleibt in "
-            "der Historie und kann mit restore_brain_memory zurückgeholt werden."
-        ),
+        beschreibung=f"Löscht 1 bis 100 {was}; restore_brain_memory holt sie zurück.",
         shape=Shape.IDS,
-        input_schema=call(ids("IDs der zu löschenden Erinnerungen") | {"grund": GRUND}, ["IDs"]),
+        input_schema=call(ids() | {"grund": text()}, ["IDs"]),
         output_schema=answer(changed_row()),
         read=lambda entry: key.read(entry, "ID"),
         handler=lambda call: rows(services.delete(kind, call.entries, call.origin)),

@@ -7,7 +7,7 @@ from typing import Any
 from api.fields import Field, local, shown, translated
 from api.schemas import WEITER, Schema, answer, call, changed_row, text, whole_number
 from api.tool import Call, Reply, Row, Shape, Tool
-from api.tools.changes import GRUND, row
+from api.tools.changes import row
 from api.tools.selects import LIMIT, MOST
 from memories import reading, services
 from memories.errors import BrainError, NotFound
@@ -15,7 +15,7 @@ from memories.kinds import Kind, parse_id
 from memories.models import Version
 from memories.reading import Step
 
-_ID: Schema = {"type": "string", "description": "ID einer Erinnerung, etwa longterm_41, shortterm_3 oder brain_7"}
+_ID: Schema = {"type": "string", "description": "Etwa longterm_41, shortterm_3, brain_7"}
 _LARGEST_VERSION = 2**31 - 1
 _MEMORY = Field("ID", "memory", parse_id)
 _WIRE_NAMES = {"tag_namen": "tags", "scope_id": "scope_ID", "agent_id": "agent_ID", "room_id": "room_ID"} | {
@@ -91,16 +91,15 @@ SELECT = Tool(
     name="select_brain_history",
     titel="Historie einer Erinnerung lesen",
     beschreibung=(
-        "Zeigt die Versionen einer Erinnerung, neueste zuerst, auch einer gelöschten: was sich von einer zur "
-        "nächsten geändert hat, wer es wann mit welchem Werkzeug und warum war, und den ganzen Stand danach "
-        "mit seinen Tags."
+        "Zeigt die Versionen einer Erinnerung, auch einer gelöschten, neueste zuerst: was sich änderte, wer es wann, "
+        "womit und warum tat, und den ganzen Stand danach."
     ),
     shape=Shape.QUERY,
     input_schema=call(
         {
             "ID": _ID,
-            "limit": whole_number(f"Anzahl der Versionen, Standard: {LIMIT}", least=1, most=MOST),
-            "weiter": text("Cursor aus der letzten Antwort"),
+            "limit": whole_number(f"Standard {LIMIT}", least=1, most=MOST),
+            "weiter": text("Aus der letzten Antwort"),
         },
         ["ID"],
     ),
@@ -153,16 +152,15 @@ RESTORE = Tool(
     name="restore_brain_memory",
     titel="Erinnerung wiederherstellen",
     beschreibung=(
-        "Setzt eine Erinnerung, auch eine gelöschte, auf eine ihrer Versionen zurück: Felder, Tags und "
-        "Embedding. Das ist selbst eine Änderung mit Historie. Eine abgelaufene Gültigkeit beginnt neu mit "
-        "der Voreinstellung."
+        "Setzt eine Erinnerung, auch eine gelöschte, auf eine ihrer Versionen zurück, mit Tags und Embedding. Das ist "
+        "selbst eine neue Version. Eine abgelaufene Gültigkeit beginnt neu."
     ),
     shape=Shape.SINGLE,
     input_schema=call(
         {
             "ID": _ID,
-            "version": whole_number("Nummer der Version aus select_brain_history", least=1, most=_LARGEST_VERSION),
-            "grund": GRUND,
+            "version": whole_number("Aus select_brain_history", least=1, most=_LARGEST_VERSION),
+            "grund": text(),
         },
         ["ID", "version"],
     ),

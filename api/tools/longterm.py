@@ -1,7 +1,7 @@
 """The tools for long-term memories. The schemas of insert and update are given from outside."""
 
 from api.fields import EMBEDDING, PROFILE, TAGS, filled, identifier, memory_id, translated
-from api.schemas import answer, call, changed_row, embedding_fields, memories, names, note_fields, text
+from api.schemas import GIVEN, answer, call, changed_row, embedding_fields, memories, names, note_fields, text
 from api.tool import Shape, Tool
 from api.tools.changes import deleting, help_example, inserting, updating
 from api.tools.selects import selecting
@@ -30,7 +30,7 @@ INSERT = Tool(
         "Eintrag sind die Eigentümer, unter inhalt sagen sie, wer aufruft."
     ),
     shape=Shape.MEMORIES,
-    input_schema=call(memories(note_fields(), REQUIRED), ["memories"]),
+    input_schema=call(memories(note_fields(GIVEN), REQUIRED, GIVEN), ["memories"], GIVEN),
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, STORED),
     handler=inserting(LONGTERM),
@@ -58,11 +58,13 @@ UPDATE = Tool(
                 "kurzbeschreibung": text(),
                 "memory": text(),
                 "tags": names(),
-                **embedding_fields(),
+                **embedding_fields(GIVEN),
             },
             ["ID", "kurzbeschreibung", "memory", "tags"],
+            GIVEN,
         ),
         ["memories"],
+        GIVEN,
     ),
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, (memory_id(LONGTERM), *CHANGED)),

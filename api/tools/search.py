@@ -8,13 +8,13 @@ from django.utils.translation import gettext as _
 
 from api.fields import ALIAS, EMBEDDING, PROFILE, Field, local, search_text, shown, shown_memory, translated
 from api.schemas import (
+    OWN,
     Schema,
     answer,
     call,
     choice,
-    embedding,
+    embedding_fields,
     names,
-    optional_text,
     select_row,
     switch,
     text,
@@ -135,27 +135,24 @@ def _searched(searched: Searched) -> Row:
     return told if searched.embedded is None else told | {"vektorsuche": _EMBEDDED[searched.embedded]}
 
 
+_TEXTS = {
+    "embedding": "Nur mit embedding_profil_hash",
+    "embedding_profil_hash": "Kennung des Modells; nur gleiche werden verglichen",
+    ALIAS: OWN[ALIAS],
+}
+
+
 def _schema() -> dict[str, Schema]:
     return {
-        "suche": text(
-            'Gesuchter Text. Wörter werden einzeln gesucht und gewichtet; "…" verlangt eine Wortfolge, '
-            "ein Minus davor schließt aus"
-        ),
-        "embedding": embedding(),
-        "embedding_profil_hash": optional_text(
-            "Profil-Hash des Embeddings; nur Vektoren desselben Profils werden verglichen"
-        ),
-        ALIAS: optional_text("Ältere Schreibweise von embedding_profil_hash"),
-        "typen": names("Nur diese Arten: longterm, shortterm, brain; Standard: alle", most=len(KINDS)),
-        **filter_schema(),
+        "suche": text('Wörter einzeln, gewichtet; "…" verlangt eine Wortfolge, Minus davor schließt aus'),
+        **embedding_fields(_TEXTS),
+        "typen": names("longterm, shortterm, brain; Standard alle", most=len(KINDS)),
+        **filter_schema("Bei brain scope_typ", "Bei brain scope_ID"),
         "stand": text("Zeitpunkt: sucht, was damals bekannt war"),
-        "mit_veralteten": switch("1 = auch Embeddings, deren Text sich seither geändert hat"),
-        "nachbarn": switch(
-            "1 = auch, was in derselben Sitzung (session_ID) neben einem Treffer steht: es rückt vor und wird selbst "
-            "gefunden. Nur brain, nicht mit stand"
-        ),
-        "erklaeren": switch("1 = je Treffer den Anteil von Text, Vektor und Nachbarn nennen"),
-        "limit": whole_number(f"Anzahl der Treffer, Standard: {_LIMIT}", least=1, most=MOST),
+        "mit_veralteten": switch("1 = auch Embeddings mit seither geändertem Text"),
+        "nachbarn": switch("1 = auch Nachbarn eines Treffers in seiner session_ID; nur brain, nicht mit stand"),
+        "erklaeren": switch("1 = Anteile je Treffer"),
+        "limit": whole_number(f"Standard {_LIMIT}", least=1, most=MOST),
     }
 
 
@@ -163,11 +160,9 @@ SEARCH = Tool(
     name="search_brain",
     titel="Erinnerungen suchen",
     beschreibung=(
-        "Sucht nach Text, nach einem Embedding oder nach beidem, beste Treffer zuerst, über alle Arten. Findet "
-        "gebeugte Formen, Umlaute und ß in jeder Schreibweise, zusammengesetzte Wörter und Tippfehler. Embeddings "
-        "werden nur mit solchen desselben Profils verglichen; bettet der Server selbst ein, wird auch ein Text allein "
-        'nach seiner Bedeutung verglichen, außer mit "…" oder Minus. Filter wie beim Lesen; stand sucht, was damals '
-        "bekannt war. durchsucht sagt, wie viele Erinnerungen in Reichweite waren."
+        "Sucht über alle Arten nach Text, Embedding oder beidem, beste Treffer zuerst. Findet gebeugte und "
+        "zusammengesetzte Wörter, Umlaute und ß in jeder Schreibweise und Tippfehler. Bettet der Server selbst ein, "
+        'zählt auch die Bedeutung des Textes, außer mit "…" oder Minus.'
     ),
     shape=Shape.QUERY,
     input_schema=call(_schema()),

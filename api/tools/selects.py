@@ -53,10 +53,7 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         name=name,
         titel=titel,
         beschreibung=(
-            f"Liest {was}: entweder anhand ihrer IDs oder als Liste nach Filtern, seitenweise. weiter aus der "
-            "Antwort holt die nächste Seite; dabei fehlt nichts und nichts kommt doppelt, auch wenn andere "
-            "schreiben. agent_filter und nutzer_filter meinen den Eigentümer; nutzer und agent sagen, wer "
-            "aufruft."
+            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite."
         ),
         shape=Shape.QUERY,
         input_schema=call(_query_schema(kind)),
@@ -77,28 +74,28 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
 def _query_schema(kind: Kind) -> dict[str, Schema]:
     orders = ["neueste", "aelteste", *(["relevanz"] if kind is BRAIN else [])]
     return {
-        **ids("IDs der gesuchten Erinnerungen; ohne Filter zu verwenden"),
-        **filter_schema(),
-        "suche": text("Nur Erinnerungen, die jedes dieser Wörter enthalten, auch gebeugt oder zusammengesetzt"),
-        "sortierung": choice(orders, "Reihenfolge nach Anlage, Standard: neueste"),
-        "limit": whole_number(f"Anzahl der Zeilen, Standard: {LIMIT}", least=1, most=MOST),
-        "weiter": text("Cursor aus der letzten Antwort"),
-        "mit_embedding": switch("1 = den Vektor mitliefern"),
+        **ids(),
+        **(filter_schema("scope_typ", "scope_ID") if kind is BRAIN else filter_schema()),
+        "suche": text("Jedes dieser Wörter, auch gebeugt"),
+        "sortierung": choice(orders, "Nach Anlage; Standard neueste"),
+        "limit": whole_number(f"Standard {LIMIT}", least=1, most=MOST),
+        "weiter": text(),
+        "mit_embedding": switch("1 = ja"),
     }
 
 
-def filter_schema() -> dict[str, Schema]:
-    """The filters that select and search have in common."""
+def filter_schema(scope: str | None = None, scope_vk: str | None = None) -> dict[str, Schema]:
+    """The filters that select and search have in common; the texts say what stands for a scope in brain memories."""
     return {
-        "scope": identifier_schema("Nur dieser Scope (bei Brain-Erinnerungen scope_typ)"),
-        "scope_vk": identifier_schema("Nur dieser Datensatz des Scopes (bei Brain-Erinnerungen scope_ID)"),
-        "agent_filter": identifier_schema("Nur Erinnerungen dieses Agenten"),
-        "nutzer_filter": identifier_schema("Nur Erinnerungen dieses Eigentümers"),
-        "tags": names("Nur Erinnerungen, die alle diese Tags tragen"),
-        "tags_eines": names("Nur Erinnerungen, die mindestens eines dieser Tags tragen"),
-        "von": text("Ab diesem Zeitpunkt (ISO 8601 oder TT.MM.JJJJ), einschließlich"),
-        "bis": text("Bis zu diesem Zeitpunkt, einschließlich; ein Datum meint das Ende des Tages"),
-        "zeitfeld": choice(TIMES, "Worauf sich von und bis beziehen; Standard: aktualisiert_am"),
+        "scope": identifier_schema(scope),
+        "scope_vk": identifier_schema(scope_vk),
+        "agent_filter": identifier_schema(),
+        "nutzer_filter": identifier_schema(),
+        "tags": names("Alle davon"),
+        "tags_eines": names(),
+        "von": text("ISO 8601 oder TT.MM.JJJJ"),
+        "bis": text("Einschließlich; ein Datum bis Tagesende"),
+        "zeitfeld": choice(TIMES, "Standard aktualisiert_am"),
     }
 
 

@@ -15,16 +15,13 @@ from api.schemas import (
 )
 from api.tool import Call, Reply, Shape, Tool
 from api.tools import longterm
-from api.tools.changes import GRUND, deleting, inserting, rows, updating
+from api.tools.changes import deleting, inserting, rows, updating
 from api.tools.selects import selecting
 from memories import services
 from memories.kinds import LONGTERM, SHORTTERM
 
 _EXPIRY = Field("gueltig_bis", "gueltig_bis", end_of_validity)
-_EXPIRY_SCHEMA = optional_text(
-    "Gültig bis: ISO-8601-Datum oder -Zeitpunkt oder TT.MM.JJJJ; ein Datum meint das Ende des Tages. "
-    "Ohne Angabe oder mit null gilt die Voreinstellung (7 Tage, wenn nichts anderes eingestellt ist)."
-)
+_EXPIRY_SCHEMA = optional_text("ISO 8601 oder TT.MM.JJJJ, ein Datum bis Tagesende; null: Voreinstellung (7 Tage)")
 _KEY = memory_id(SHORTTERM)
 _ENTRY = {
     "kurzbeschreibung": "Rückruf Brightwell",
@@ -48,9 +45,8 @@ INSERT = Tool(
     name="insert_brain_shortterm_memory",
     titel="Kurzzeit-Erinnerungen anlegen",
     beschreibung=(
-        "Legt 1 bis 100 Kurzzeit-Erinnerungen an, Eintrag für Eintrag. Nach gueltig_bis werden sie von keiner "
-        "Suche mehr gefunden und später gelöscht; wichtige macht promote_brain_shortterm_memory zu "
-        "Langzeit-Erinnerungen."
+        "Legt 1 bis 100 Kurzzeit-Erinnerungen an, Eintrag für Eintrag. Nach gueltig_bis (ohne Angabe: 7 Tage) findet "
+        "sie keine Suche mehr, später werden sie gelöscht; promote_brain_shortterm_memory bewahrt wichtige."
     ),
     shape=Shape.MEMORIES,
     input_schema=call(memories({**note_fields(), "gueltig_bis": _EXPIRY_SCHEMA}, longterm.REQUIRED), ["memories"]),
@@ -79,8 +75,7 @@ UPDATE = Tool(
     titel="Kurzzeit-Erinnerungen ändern",
     beschreibung=(
         "Ändert 1 bis 100 Kurzzeit-Erinnerungen, Eintrag für Eintrag. kurzbeschreibung, memory und tags "
-        "werden ganz ersetzt; gueltig_bis bleibt ohne Angabe, null setzt die Voreinstellung neu. Der Stand "
-        "davor bleibt in der Historie."
+        "werden ganz ersetzt; was fehlt, bleibt. Der Stand davor bleibt in der Historie."
     ),
     shape=Shape.MEMORIES,
     input_schema=call(
@@ -147,11 +142,11 @@ PROMOTE = Tool(
     name="promote_brain_shortterm_memory",
     titel="Kurzzeit- zu Langzeit-Erinnerungen befördern",
     beschreibung=(
-        "Macht aus 1 bis 100 Kurzzeit-Erinnerungen Langzeit-Erinnerungen. Sie bekommen eine neue ID; Tags, "
-        "Embedding und Herkunft bleiben. verweis nennt die alte ID, die auch in beiden Historien steht."
+        "Macht aus 1 bis 100 Kurzzeit-Erinnerungen Langzeit-Erinnerungen mit neuer ID; Tags, Embedding und Herkunft "
+        "bleiben. verweis nennt die alte ID."
     ),
     shape=Shape.IDS,
-    input_schema=call(ids("IDs der Kurzzeit-Erinnerungen") | {"grund": GRUND}, ["IDs"]),
+    input_schema=call(ids() | {"grund": text()}, ["IDs"]),
     output_schema=answer({**changed_row(), "verweis": text("Die alte ID")}),
     read=lambda entry: _KEY.read(entry, "ID"),
     handler=_promote,

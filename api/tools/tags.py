@@ -38,15 +38,15 @@ SELECT = Tool(
     name="select_brain_tags",
     titel="Tags lesen",
     beschreibung=(
-        "Listet die Tags, alphabetisch und seitenweise, mit der Anzahl der Erinnerungen, die sie tragen. "
-        "praefix beschränkt auf Tags, die so beginnen; Groß- und Kleinschreibung ist gleich."
+        "Listet Tags alphabetisch und seitenweise mit der Anzahl ihrer Erinnerungen; praefix: nur solche, die so "
+        "beginnen, groß oder klein."
     ),
     shape=Shape.QUERY,
     input_schema=call(
         {
-            "praefix": text("Nur Tags, die so beginnen"),
-            "limit": whole_number(f"Anzahl der Zeilen, Standard: {_LIMIT}", least=1, most=_MOST),
-            "weiter": text("Cursor aus der letzten Antwort"),
+            "praefix": text(),
+            "limit": whole_number(f"Standard {_LIMIT}", least=1, most=_MOST),
+            "weiter": text("Aus der letzten Antwort"),
         }
     ),
     output_schema=answer({"name": text("Tag"), "anzahl": {"type": "integer", "minimum": 1}}, {"weiter": WEITER}),
