@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from api.schemas import REFUSAL
 from brain import env
 
+VERSION = "0.1.0"  # also in pyproject.toml
 BASE_DIR = Path(__file__).resolve().parent.parent
 BRAIN_DATA = env.folder("BRAIN_DATA", BASE_DIR / "data")
 BRAIN_LIMITS = env.limits(os.environ)
@@ -154,7 +155,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Brain",
     "DESCRIPTION": "Das Gedächtnis für KI-Agenten: Werkzeuge zum Speichern, Ändern, Lesen und Wiederherstellen.",
-    "VERSION": "0.1.0",
+    "VERSION": VERSION,
     "OAS_VERSION": "3.1.0",
     "APPEND_COMPONENTS": {"schemas": {"Ablehnung": REFUSAL}},
     "TAGS": [{"name": "Werkzeuge"}, {"name": "Definitionen"}],

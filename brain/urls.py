@@ -1,14 +1,17 @@
 """The addresses of the project."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
+from drf_spectacular.utils import extend_schema
 
+from api.mcp.http import McpView
 from brain import health
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("api/", include("api.urls")),
+    re_path(r"^mcp/?$", extend_schema(exclude=True)(McpView).as_view(), name="mcp"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("i18n/", include("django.conf.urls.i18n")),

@@ -13,7 +13,10 @@ ALL_KINDS = frozenset({"longterm", "shortterm", "brain"})
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An access key or a person. Of `nutzer`, `agent`, `scope` and `tools`, None means all and a set these only."""
+    """An access key or a person. Of `nutzer`, `agent`, `scope` and `tools`, None means all and a set these only.
+
+    `portable` wishes for tool schemas that name one type for each property.
+    """
 
     sees: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
@@ -22,6 +25,7 @@ class Principal:
     scope: frozenset[str] | None = None
     tools: frozenset[str] | None = None
     sees_expired: bool = False
+    portable: bool = False
     key_id: int | None = None
     key_name: str = ""
     user_id: int | None = None

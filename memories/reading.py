@@ -124,6 +124,21 @@ def tag_counts(praefix: str, limit: int, weiter: str | None, principal: Principa
     return _page(counts, limit, query, lambda last: (last.tag.schluessel,))
 
 
+def scopes(kinds: Iterable[Kind], beginning: str, limit: int, principal: Principal) -> list[str]:
+    """The scopes of memories in sight that begin so, in order; a step along the index for each, at most `limit`."""
+    found: set[str] = set()
+    for kind in kinds:
+        column = kind.memories.SCOPE
+        seen = kind.memories.objects.visible_to(principal).order_by(column).values_list(column, flat=True)
+        scope = seen.filter(**{f"{column}__gte": beginning}).first()
+        for _step in range(limit):
+            if scope is None or not scope.casefold().startswith(beginning.casefold()):
+                break
+            found.add(scope)
+            scope = seen.filter(**{f"{column}__gt": scope}).first()
+    return sorted(found - {""})[:limit]
+
+
 def carried(kind: Kind, principal: Principal) -> Any:
     """How many memories of a kind, in sight of the principal, carry a tag: an annotation for tags."""
     seen = kind.memories.objects.visible_to(principal).filter(pk=OuterRef("memory_id"))
