@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test check bench bench-search messages lock
+.PHONY: run test check bench bench-search messages node lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -44,6 +44,13 @@ messages: .venv/dev
 	$(BIN)/python manage.py makemessages --locale de --no-location --no-wrap --no-obsolete \
 		--ignore .venv --ignore tests --ignore bench --ignore artefacts
 	$(BIN)/python -m tests.messages
+
+# The official test suite and clients of MCP, for their tests, which are left out without them; needs npm.
+node: tests/npm/node_modules/.package-lock.json
+
+tests/npm/node_modules/.package-lock.json: tests/npm/package-lock.json
+	cd tests/npm && npm ci
+	@touch $@
 
 # Pin newer versions; needs the network.
 lock: .venv/dev
