@@ -18,6 +18,7 @@ from memories.values import clean_text, finite_number
 
 MOST_FAULTS = 20
 _NUMBERS = frozenset({float, int})
+_MAY_BE_EMPTY = frozenset({"scope_vk"})  # no record, as with scope global
 
 _TYPES: dict[str, str | Promise] = {
     "string": pgettext_lazy("JSON type", "text"),
@@ -38,7 +39,9 @@ class Checker:
         self._validator = jsonschema_rs.Draft202012Validator(schema)
 
     def decoded(self, value: Any) -> Any:
-        """The value with texts read as JSON where the schema wants an object or a list and the text holds just that."""
+        """The value as the client meant it: without optional properties that count as not given, and with texts read as
+        JSON where the schema wants an object or a list and the text holds just that.
+        """
         return _decoded(value, self.schema)
 
     def faults(self, value: Any) -> list[BrainError]:
@@ -71,16 +74,35 @@ def faulty_together(faults: list[BrainError]) -> BrainError:
 
 
 def _decoded(value: Any, schema: Mapping[str, Any]) -> Any:
-    types = schema.get("type", ())
-    wanted = {types} if isinstance(types, str) else set(types)
+    wanted = _types(schema)
     if isinstance(value, str) and "string" not in wanted and wanted & {"object", "array"}:
         value = _read(value, wanted)
     if isinstance(value, dict) and "properties" in schema:
         known = schema["properties"]
-        return {name: _decoded(child, known[name]) if name in known else child for name, child in value.items()}
+        optional = known.keys() - schema.get("required", ())
+        return {
+            name: _decoded(child, known.get(name, {}))
+            for name, child in value.items()
+            if not (name in optional and _counts_as_not_given(name, child, known[name]))
+        }
     if isinstance(value, list) and schema.get("items", {}).get("type") == "object":
         return [_decoded(child, schema["items"]) for child in value]
     return value
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    types = schema.get("type", ())
+    return {types} if isinstance(types, str) else set(types)
+
+
+def _counts_as_not_given(name: str, value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether an optional property is sent without a value: clients often send every parameter."""
+    types = _types(schema)
+    if value is None:
+        return "null" not in types
+    if value == "":
+        return name not in _MAY_BE_EMPTY
+    return value == "null" and ("string" not in types or "null" in types or "enum" in schema)
 
 
 def _read(text: str, wanted: set[str]) -> Any:

@@ -20,7 +20,6 @@ from memories.principal import Origin, Principal
 Answer = dict[str, Any]
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}
-_NOT_GIVEN = (None, "", "null")
 _FRAME = Checker(ENVELOPE)
 _ARGUMENTS = Checker(call({}))
 
@@ -60,7 +59,7 @@ def callable_by(principal: Principal) -> list[Tool]:
 
 def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answer:
     """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored."""
-    arguments = _tidied(tool.frame.decoded(arguments))
+    arguments = tool.frame.decoded(arguments)
     references = references_of(arguments)
     if _asks_for_help(arguments):
         return _answered(tool, [define(tool, principal)], {}, references)
@@ -135,14 +134,6 @@ def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
     if tool.writes and not principal.changes:
         return NotAllowed(_("This key may only read."), "tool")
     return None
-
-
-def _tidied(arguments: Any) -> Any:
-    """Without `help` and `referenzfelder` that are sent as nothing; clients often send every parameter."""
-    if not isinstance(arguments, dict):
-        return arguments
-    optional = ("help", "referenzfelder")
-    return {k: v for k, v in arguments.items() if not (k in optional and v in _NOT_GIVEN)}
 
 
 def _around_entries(tool: Tool, arguments: Any) -> Any:

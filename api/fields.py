@@ -54,8 +54,8 @@ def _profile_hash(value: str | None, feld: str) -> str | None:
 
 
 def end_of_validity(value: str | None, feld: str) -> datetime | None:
-    """The last moment of validity; None and a blank text leave it to the default."""
-    return values.moment(value, feld) if value else None
+    """The last moment of validity; None leaves it to the default."""
+    return None if value is None else values.moment(value, feld)
 
 
 def start_of_day(value: str, feld: str) -> datetime:

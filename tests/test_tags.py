@@ -218,7 +218,7 @@ def test_a_cursor_of_another_prefix_is_refused(anna: Agent) -> None:
         assert (fault["code"], fault["feld"]) == ("ungueltig", "inhalt.weiter")
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1_001, 1.5, "10", None, True, 2**70])
+@pytest.mark.parametrize("limit", [0, -1, 1_001, 1.5, "10", True, 2**70])
 def test_the_limit_of_a_page_of_tags_is_checked(anna: Agent, limit: Any) -> None:
     fault = fault_of(
         anna.post("select_brain_tags", {"inhalt": inhalt_for("select_brain_tags") | {"limit": limit}}), 400

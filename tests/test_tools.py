@@ -299,7 +299,7 @@ def test_empty_fields_of_an_update_count_as_not_sent_and_null_sets_back(anna: Ag
 
 def test_a_faulty_update_of_a_brain_memory_changes_nothing(anna: Agent) -> None:
     kennung = anna.call("insert_brain_memory", **BRAIN)["daten"][0]["ID"]
-    answer = anna.call("update_brain_memory", ID=kennung, titel=" ", relevanz="x", memory_typ="", x=1, inhalt="neu")
+    answer = anna.call("update_brain_memory", ID=kennung, titel=" ", relevanz="x", memory_typ=" ", x=1, inhalt="neu")
     assert faults(answer["daten"][0]["fehler"]) == {
         ("unbekanntes_feld", "x"),
         ("ungueltig", "titel"),
@@ -346,7 +346,7 @@ def test_deleting_goes_id_by_id(anna: Agent, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["delete_brain_longterm_memory", "promote_brain_shortterm_memory"])
-@pytest.mark.parametrize("grund", [7, None, True, [], {}])
+@pytest.mark.parametrize("grund", [7, True, [], {}])
 def test_a_reason_that_is_no_text_is_a_fault_of_the_call(anna: Agent, name: str, grund: Any) -> None:
     fault = fault_of(anna.post(name, {"inhalt": inhalt_for(name) | {"grund": grund}}), 400)
     assert (fault["code"], fault["feld"]) == ("ungueltig", "inhalt.grund")

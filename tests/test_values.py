@@ -491,7 +491,7 @@ def test_a_brain_memory_keeps_all_its_fields(anna: Agent) -> None:
 
 
 @pytest.mark.parametrize("name", [*OPTIONAL, "titel", "memory_typ"])
-@pytest.mark.parametrize("value", [7, None, True, [], {}])
+@pytest.mark.parametrize("value", [7, True, [], {}])
 def test_every_value_of_a_brain_memory_is_a_text(anna: Agent, name: str, value: Any) -> None:
     assert one_fault(_brain(anna, **{name: value})) == ("ungueltig", name)
 
@@ -598,7 +598,6 @@ NO_MOMENTS = [
     "2026-W53-4",
     "2026-365",
     "morgen",
-    "null",
     "0001-01-01T00:00:00+14:00",
     "9999-12-31T23:59:59-14:00",
 ]

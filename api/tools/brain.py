@@ -68,21 +68,14 @@ _DEFAULTS = {field.column: BRAIN.memories._meta.get_field(field.column).get_defa
 _OWNERS = (identifier("nutzer"), identifier("agent"))
 
 
-def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry without optional fields that are blank: clients often send every parameter."""
-    optional = {field.wire for field in _OPTIONAL}
-    return {name: value for name, value in entry.items() if not (name in optional and value == "")}
-
-
 def _draft(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {"tag_namen": [], **_DEFAULTS, **translated(_given(entry), (*_REQUIRED, *_OPTIONAL, *_OWNERS))}
+    return {"tag_namen": [], **_DEFAULTS, **translated(entry, (*_REQUIRED, *_OPTIONAL, *_OWNERS))}
 
 
 def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of an update; null sets an optional field back to its default."""
-    given = _given(entry)
-    cleared = {field.column: _DEFAULTS[field.column] for field in _OPTIONAL if given.get(field.wire, "") is None}
-    kept = {name: value for name, value in given.items() if value is not None}
+    cleared = {field.column: _DEFAULTS[field.column] for field in _OPTIONAL if entry.get(field.wire, "") is None}
+    kept = {name: value for name, value in entry.items() if value is not None}
     return translated(kept, (memory_id(BRAIN), *_REQUIRED, *_OPTIONAL)) | cleared
 
 

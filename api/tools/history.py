@@ -38,7 +38,7 @@ class Query:
 
 def _query(inhalt: Mapping[str, Any]) -> Query:
     kind, key = _MEMORY.read(inhalt["ID"], "ID")
-    limit, weiter = int(inhalt.get("limit", LIMIT)), inhalt.get("weiter") or None
+    limit, weiter = int(inhalt.get("limit", LIMIT)), inhalt.get("weiter")
     return Query(inhalt["ID"], kind, key, limit, weiter)
 
 

@@ -113,7 +113,7 @@ def _query(inhalt: Mapping[str, Any]) -> Query:
         only=Filter(**translated(inhalt, FILTERS)),
         sortierung=inhalt.get("sortierung", "neueste"),
         limit=int(inhalt.get("limit", LIMIT)),
-        weiter=inhalt.get("weiter") or None,
+        weiter=inhalt.get("weiter"),
         with_embedding=inhalt.get("mit_embedding") == 1,
     )
 

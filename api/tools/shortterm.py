@@ -34,13 +34,6 @@ _ENTRY = {
 }
 
 
-def _changes(entry: dict[str, object]) -> dict[str, object]:
-    """The columns of an update; a blank `gueltig_bis` counts as not given, null asks for the default again."""
-    if entry.get("gueltig_bis") == "":
-        entry = {name: value for name, value in entry.items() if name != "gueltig_bis"}
-    return translated(entry, (_KEY, *longterm.CHANGED, _EXPIRY))
-
-
 INSERT = Tool(
     name="insert_brain_shortterm_memory",
     titel="Kurzzeit-Erinnerungen anlegen",
@@ -93,7 +86,7 @@ UPDATE = Tool(
         ["memories"],
     ),
     output_schema=answer(changed_row()),
-    read=_changes,
+    read=lambda entry: translated(entry, (_KEY, *longterm.CHANGED, _EXPIRY)),
     handler=updating(SHORTTERM),
     writes=True,
     destructive=True,

@@ -24,7 +24,7 @@ class Query:
 
 def _query(inhalt: Mapping[str, Any]) -> Query:
     praefix = values.limited_text(inhalt.get("praefix", ""), "praefix", limits().tag_name)
-    return Query(praefix.lstrip(), int(inhalt.get("limit", _LIMIT)), inhalt.get("weiter") or None)
+    return Query(praefix.lstrip(), int(inhalt.get("limit", _LIMIT)), inhalt.get("weiter"))
 
 
 def _select(call: Call) -> Reply:
