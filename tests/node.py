@@ -11,7 +11,9 @@ import pytest
 NPM = Path(__file__).parent / "npm"
 MODULES = NPM / "node_modules"
 OLDEST = 22
-MISSING = f"Left out: Node.js {OLDEST} with the official test suite and clients of MCP; `make node` installs them (needs npm)."
+MISSING = (
+    f"Left out: Node.js {OLDEST} with the test suite and the clients of MCP; `make node` installs them (needs npm)."
+)
 
 
 def node() -> str:
