@@ -15,7 +15,7 @@ from api.tools import TOOLS
 from memories import values
 from memories.errors import BrainError, NotAllowed, TooLarge, UnknownTool
 from memories.limits import limits
-from memories.principal import Origin, Principal
+from memories.principal import Action, Origin, Principal
 
 Answer = dict[str, Any]
 
@@ -131,8 +131,9 @@ def _permit(tool: Tool, principal: Principal) -> None:
 def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
     if not principal.may_call(tool.name):
         return NotAllowed(_("This key may not call the tool %(name)s.") % {"name": tool.name}, "tool")
-    if tool.writes and not principal.changes:
-        return NotAllowed(_("This key may only read."), "tool")
+    if not principal.may(tool.action, tool.kind):
+        told = _("This key may not do this.") if principal.may(Action.WRITE) else _("This key may only read.")
+        return NotAllowed(told, "tool")
     return None
 
 
@@ -177,7 +178,7 @@ def _origin(tool: Tool, inhalt: Mapping[str, Any], principal: Principal, tuer: s
             faults.append(fault)
     if faults:
         raise faulty_together(faults)
-    outside = principal.out_of_reach(**caller)
+    outside = principal.cannot_speak_for(**caller)
     if outside:
         raise NotAllowed(_("This key may not speak for this %(name)s.") % {"name": outside}, f"inhalt.{outside}")
     return Origin(

@@ -9,7 +9,7 @@ from typing import Any
 from api.checking import Checker
 from api.schemas import Schema
 from memories.errors import BrainError
-from memories.principal import Origin
+from memories.principal import ALL_KINDS, Action, Origin
 
 Row = dict[str, Any]
 
@@ -56,12 +56,22 @@ class Tool:
     output_schema: Schema
     read: Callable[[Any], Any]
     handler: Callable[[Call], Reply]
-    writes: bool
+    action: Action = Action.READ
     typ: str | None = None
     grenzen: tuple[str, ...] = ()
     spalten: Mapping[str, str] = field(default_factory=dict)
     beispiel: Mapping[str, Any] | None = None
     destructive: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call changes anything."""
+        return self.action is not Action.READ
+
+    @property
+    def kind(self) -> str | None:
+        """The one kind of memory that it works on; None for several."""
+        return self.typ if self.typ in ALL_KINDS else None
 
     @cached_property
     def frame(self) -> Checker:

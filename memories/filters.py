@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memories.kinds import BRAIN, Kind
+from memories.kinds import Kind
 from memories.models.memory import MemoryQuerySet
 
 
@@ -28,10 +28,9 @@ class Filter:
 
     def apply(self, kind: Kind, rows: MemoryQuerySet[Any]) -> MemoryQuerySet[Any]:
         """The rows of this kind that pass."""
-        record = "scope_id" if kind is BRAIN else "scope_vk"
         wanted = {
             kind.memories.SCOPE: self.scope,
-            record: self.scope_vk,
+            kind.memories.RECORD: self.scope_vk,
             "agent": self.agent,
             "nutzer": self.nutzer,
             f"{self.zeitfeld}__gte": self.von,

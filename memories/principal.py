@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from django.utils import timezone
@@ -11,18 +12,48 @@ from django.utils import timezone
 ALL_KINDS = frozenset({"longterm", "shortterm", "brain"})
 
 
+class Action(StrEnum):
+    """What can be done with memories. Whoever may do one of the others somewhere may also read there."""
+
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+    RESTORE = "restore"
+
+
 @dataclass(frozen=True, slots=True)
-class Principal:
-    """An access key or a person. Of `nutzer`, `agent`, `scope` and `tools`, None means all and a set these only.
+class Reach:
+    """What may be done where. Of `nutzer`, `agent`, `scope` and `scope_vk`, None means all and a set these only."""
 
-    `portable` wishes for tool schemas that name one type for each property.
-    """
-
-    sees: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
+    actions: frozenset[Action] = frozenset(Action)
+    kinds: frozenset[str] = ALL_KINDS
     nutzer: frozenset[str] | None = None
     agent: frozenset[str] | None = None
     scope: frozenset[str] | None = None
+    scope_vk: frozenset[str] | None = None
+
+    def limits(self) -> dict[str, frozenset[str]]:
+        """The limits by their name, without those that allow all."""
+        named = {"nutzer": self.nutzer, "agent": self.agent, "scope": self.scope, "scope_vk": self.scope_vk}
+        return {name: only for name, only in named.items() if only is not None}
+
+    def outside(self, **values: str) -> list[str]:
+        """The names of the values that lie outside, in the order given."""
+        limits = self.limits()
+        return [name for name, value in values.items() if name in limits and value not in limits[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An access key or a person: what it reaches, and whom it may speak for.
+
+    Of `nutzer`, `agent` and `tools`, None means all and a set these only. `portable` wishes for tool schemas that name
+    one type for each property.
+    """
+
+    reaches: tuple[Reach, ...] = ()
+    nutzer: frozenset[str] | None = None
+    agent: frozenset[str] | None = None
     tools: frozenset[str] | None = None
     sees_expired: bool = False
     portable: bool = False
@@ -38,8 +69,20 @@ class Principal:
         """Whether the tool is among those it may call."""
         return self.tools is None or tool in self.tools
 
-    def out_of_reach(self, **identity: str) -> str | None:
-        """The first of `nutzer`, `agent`, `scope` whose value it may not speak for; None when all are within reach."""
+    def may(self, action: Action, kind: str | None = None) -> bool:
+        """Whether it may do this anywhere, with memories of this kind or of any."""
+        return bool(self.reaching(action, kind))
+
+    def reaching(self, action: Action, kind: str | None = None) -> tuple[Reach, ...]:
+        """Where it may do this."""
+        return tuple(r for r in self.reaches if action in r.actions and (kind is None or kind in r.kinds))
+
+    def kinds(self, action: Action) -> frozenset[str]:
+        """The kinds of which there are memories with which it may do this."""
+        return frozenset().union(*(reach.kinds for reach in self.reaching(action)))
+
+    def cannot_speak_for(self, **identity: str) -> str | None:
+        """The first of `nutzer` and `agent` that it may not call itself; None when it may be all of them."""
         for name, value in identity.items():
             allowed: frozenset[str] | None = getattr(self, name)
             if allowed is not None and value not in allowed:
@@ -48,7 +91,7 @@ class Principal:
 
 
 # The program itself, for its own commands.
-SYSTEM = Principal(sees=ALL_KINDS, changes=ALL_KINDS, sees_expired=True)
+SYSTEM = Principal(reaches=(Reach(),), sees_expired=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from memories.errors import BrainError, Conflict, NotAllowed, NotFound
 from memories.history import Stamp, content_of, record
 from memories.kinds import LONGTERM, SHORTTERM, Kind
 from memories.models import Aktion, Memory, Tag, Version
-from memories.principal import Origin, Principal
+from memories.principal import Action, Origin, Principal
 from memories.search import index
 from memories.tags import known_tags, link, spell, unlink
 from memories.writing import write_in_groups
 
 _CLEANED_AT_ONCE = 100
+_WIRE = {("brain", "scope"): "scope_typ", ("brain", "scope_vk"): "scope_ID"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> l
         known = known_tags(name for draft in part for name in draft["tag_namen"])
         fresh = [_put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, known, at) for draft in part]
         guard = ProfileGuard(kind, fresh, origin.principal, apart_from=[])
-        faults = [_out_of_reach(kind, memory, origin.principal) or guard.fault(memory) for memory in fresh]
+        faults = [_out_of_reach(kind, memory, origin, Action.WRITE) or guard.fault(memory) for memory in fresh]
         good = [memory for memory, fault in zip(fresh, faults, strict=True) if not fault]
         _add(kind, good, known, Stamp(origin, Aktion.ANGELEGT, at))
         return [fault or Done(kind, memory.pk, memory.version) for memory, fault in zip(fresh, faults, strict=True)]
@@ -73,13 +74,13 @@ def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcom
     """Change memories. What is not named stays; a memory named twice is changed twice, in order."""
 
     def write(part: Sequence[Change]) -> list[Outcome]:
-        rows = _locked(kind, [change.key for change in part], origin.principal)
+        rows = _locked(kind, [change.key for change in part], origin.principal, Action.WRITE)
         at = _moment(rows.values(), origin)
         known = known_tags(name for change in part for name in change.values.get("tag_namen", ()))
         found = [change for change in part if change.key in rows]
         fresh = [c for c in found if c.erwartete_version in {None, rows[c.key].version}]
         pairs = [(rows[c.key], _put(copy.copy(rows[c.key]), c.values, known, at)) for c in fresh]
-        outcomes = _revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at))
+        outcomes = _revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at), Action.WRITE)
         return [outcomes.get(c.key) or (_changed_meanwhile() if c.key in rows else _no_memory()) for c in part]
 
     return write_in_groups(changes, write, _landed(origin), apart=lambda change: change.key)
@@ -94,7 +95,7 @@ def _delete(kind: Kind, keys: Sequence[int], origin: Origin, *, only: Callable[[
     """Delete memories that are, once they are locked, still as they should be."""
 
     def write(part: Sequence[int]) -> list[Outcome]:
-        rows = {key: row for key, row in _locked(kind, part, origin.principal).items() if only(row)}
+        rows = {key: row for key, row in _locked(kind, part, origin.principal, Action.DELETE).items() if only(row)}
         _remove(kind, list(rows), Stamp(origin, Aktion.GELOESCHT, _moment(rows.values(), origin)))
         return [Done(kind, key, rows[key].version + 1) if key in rows else _no_memory() for key in part]
 
@@ -105,18 +106,21 @@ def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
     """Turn short-term memories into long-term ones: a new ID, everything else carried over, each naming the other."""
 
     def write(part: Sequence[int]) -> list[Outcome]:
-        rows = _locked(SHORTTERM, part, origin.principal) if LONGTERM.typ in origin.principal.changes else {}
+        rows = _locked(SHORTTERM, part, origin.principal, Action.WRITE)
         at = _moment(rows.values(), origin)
-        known = known_tags(name for row in rows.values() for name in row.tag_namen)
-        fresh = {key: _as_longterm(row, at) for key, row in rows.items()}
+        moved = {key: _as_longterm(row, at) for key, row in rows.items()}
+        faults = {key: _out_of_reach(LONGTERM, memory, origin, Action.WRITE) for key, memory in moved.items()}
+        fresh = {key: memory for key, memory in moved.items() if not faults[key]}
+        known = known_tags(name for memory in fresh.values() for name in memory.tag_namen)
         LONGTERM.memories.objects.bulk_create(fresh.values())
         link(LONGTERM, fresh.values(), known)
         index.put(LONGTERM, list(fresh.values()))
         old = {new.pk: rows[key].kennung for key, new in fresh.items()}
         record(LONGTERM, list(old), Stamp(origin, Aktion.BEFOERDERT, at, verweise=old))
         new = {key: memory.kennung for key, memory in fresh.items()}
-        _remove(SHORTTERM, list(rows), Stamp(origin, Aktion.BEFOERDERT, at, verweise=new))
-        return [Done(LONGTERM, fresh[k].pk, 1, verweis=rows[k].kennung) if k in rows else _no_memory() for k in part]
+        _remove(SHORTTERM, list(fresh), Stamp(origin, Aktion.BEFOERDERT, at, verweise=new))
+        done = {key: Done(LONGTERM, memory.pk, 1, verweis=rows[key].kennung) for key, memory in fresh.items()}
+        return [done.get(key) or faults.get(key) or _no_memory() for key in part]
 
     return write_in_groups(keys, write, _landed(origin), apart=lambda key: key)
 
@@ -126,8 +130,8 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
 
     def write(_part: Sequence[int]) -> list[Outcome]:
         rows, newest = _locked_with_newest(kind, key, origin.principal)
-        history = kind.versions.objects.visible_to(origin.principal).filter(memory_id=key)
-        if newest is None or kind.typ not in origin.principal.changes or not history.filter(pk=newest.pk).exists():
+        history = kind.versions.objects.visible_to(origin.principal, Action.RESTORE).filter(memory_id=key)
+        if newest is None or not history.filter(pk=newest.pk).exists():
             return [_no_memory()]
         version = history.filter(version=number).first()
         if version is None:
@@ -137,7 +141,7 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
         stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise={key: str(version)})
         if key in rows:
             wanted = _put(copy.copy(rows[key]), _valid_again(version, kind, at), known, at)
-            return [_revise(kind, [(rows[key], wanted)], known, stamp)[key]]
+            return [_revise(kind, [(rows[key], wanted)], known, stamp, Action.RESTORE)[key]]
         back = kind.memories(id=key, version=newest.version + 1, aktualisiert_am=at)
         _add(kind, [_put(back, _valid_again(version, kind, at), known, at)], known, stamp)
         return [Done(kind, key, back.version)]
@@ -159,21 +163,23 @@ def clean_up(origin: Origin, progress: Callable[[int], None]) -> int:
     return deleted
 
 
-def _locked(kind: Kind, keys: Sequence[int], principal: Principal, *, also_expired: bool = False) -> dict[int, Memory]:
-    """The rows that may be changed, locked in the order of their keys, by key."""
-    rows = kind.memories.objects.changeable_by(principal, also_expired=also_expired)
+def _locked(
+    kind: Kind, keys: Sequence[int], principal: Principal, action: Action, *, also_expired: bool = False
+) -> dict[int, Memory]:
+    """The rows with which this may be done, locked in the order of their keys, by key."""
+    rows = kind.memories.objects.visible_to(principal, action, also_expired=also_expired)
     return {row.pk: row for row in rows.filter(pk__in=keys).order_by("pk").select_for_update()}
 
 
 def _locked_with_newest(kind: Kind, key: int, principal: Principal) -> tuple[dict[int, Memory], Version | None]:
-    """The memory's row, when it has one that may be changed, and its newest version; nobody adds another meanwhile.
+    """The memory's row, when it has one that may be restored, and its newest version; nobody adds another meanwhile.
 
     A deleted memory has no row to lock, so restores wait for each other at its oldest version. The newest one is read
     under both locks: whoever held the row before may have written it, even have removed the row.
     """
     versions = kind.versions.objects.filter(memory_id=key)
     versions.order_by("version").select_for_update().first()
-    rows = _locked(kind, [key], principal, also_expired=True)
+    rows = _locked(kind, [key], principal, Action.RESTORE, also_expired=True)
     newest: Version | None = versions.order_by("-version").first()
     return rows, newest
 
@@ -201,15 +207,15 @@ def _put(memory: Any, values: Mapping[str, Any], known: Mapping[str, Tag], at: d
     return memory
 
 
-def _out_of_reach(kind: Kind, memory: Memory, principal: Principal) -> NotAllowed | None:
-    """Why the principal may not store this memory: its owner, agent or scope is not one of his."""
-    if kind.typ not in principal.changes:
+def _out_of_reach(kind: Kind, memory: Memory, origin: Origin, action: Action) -> NotAllowed | None:
+    """Why the principal may not have such a memory stored: its owner, agent, scope or record is not one of his."""
+    reaches = origin.principal.reaching(action, kind.typ)
+    if not reaches:
         return NotAllowed(_("You may not store memories of this kind."))
-    scope = getattr(memory, kind.memories.SCOPE)
-    outside = principal.out_of_reach(nutzer=memory.nutzer, agent=memory.agent, scope=scope)
-    if outside is None:
+    outside = min((reach.outside(**memory.place()) for reach in reaches), key=len)
+    if not outside:
         return None
-    feld = kind.memories.SCOPE if outside == "scope" else outside
+    feld = _WIRE.get((kind.typ, outside[0]), outside[0])
     return NotAllowed(_("This key may not store memories with this %(feld)s.") % {"feld": feld}, feld)
 
 
@@ -222,7 +228,7 @@ def _add(kind: Kind, memories: Sequence[Memory], known: Mapping[str, Tag], stamp
 
 
 def _revise(
-    kind: Kind, pairs: Sequence[tuple[Memory, Memory]], known: Mapping[str, Tag], stamp: Stamp
+    kind: Kind, pairs: Sequence[tuple[Memory, Memory]], known: Mapping[str, Tag], stamp: Stamp, action: Action
 ) -> dict[int, Outcome]:
     """Store what differs between the present row and the wanted one of each pair, as its next version."""
     outcomes: dict[int, Outcome] = {now.pk: Done(kind, now.pk, now.version, changed=False) for now, _wanted in pairs}
@@ -233,9 +239,7 @@ def _revise(
     for now, wanted in pairs:
         if content_of(now, kind) == content_of(wanted, kind):
             continue
-        fault = _out_of_reach(kind, wanted, stamp.origin.principal) or (
-            guard.fault(wanted) if wanted in moved else None
-        )
+        fault = _out_of_reach(kind, wanted, stamp.origin, action) or (guard.fault(wanted) if wanted in moved else None)
         outcomes[now.pk] = fault or Done(kind, now.pk, now.version + 1)
         if not fault:
             wanted.version, wanted.aktualisiert_am = now.version + 1, stamp.at

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.kinds import LONGTERM, Kind
+from memories.models import Grant
 from memories.principal import SYSTEM, Origin
 from memories.services import Done, insert
 
@@ -35,6 +36,7 @@ def person(name: str, permissions: Sequence[str] = (), *, superuser: bool = Fals
     """A staff user of these permissions, signed in, speaking English."""
     user = User.objects.create_user(name, password="a long password", is_staff=True, is_superuser=superuser)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    Grant.objects.create(user=user)
     client = Client(headers={"Accept-Language": "en"})
     client.force_login(user)
     return client

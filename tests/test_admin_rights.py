@@ -165,10 +165,14 @@ def test_permission_for_one_kind_is_none_for_another(keys: dict[str, int]) -> No
     assert client.get(reverse("admin:memories_brainversion_changelist")).status_code == 403
 
 
-def test_whoever_may_delete_but_not_change_deletes_nothing(keys: dict[str, int]) -> None:
-    client = person("ben", ["view_longtermmemory", "delete_longtermmemory"])
-    assert client.post(url("delete", keys["longtermmemory"]), {"post": "yes"}).status_code == 403
+def test_deleting_is_a_right_of_its_own(keys: dict[str, int]) -> None:
+    changer = person("carla", ["view_longtermmemory", "change_longtermmemory"])
+    assert changer.post(url("delete", keys["longtermmemory"]), {"post": "yes"}).status_code == 403
     assert LongtermMemory.objects.count() == 1
+    deleter = person("ben", ["view_longtermmemory", "delete_longtermmemory"])
+    assert deleter.get(url("change", keys["longtermmemory"])).status_code == 200
+    assert deleter.post(url("delete", keys["longtermmemory"]), {"post": "yes"}).status_code == 302
+    assert not LongtermMemory.objects.exists()
 
 
 def test_looking_at_keys_does_not_make_or_end_any(keys: dict[str, int]) -> None:

@@ -16,6 +16,7 @@ from memories.errors import Invalid, TooLarge
 from memories.kinds import BRAIN
 from memories.limits import limits
 from memories.models import MemoryTyp, ScopeTyp
+from memories.principal import Action
 
 _LIMITS = ("titel", "memory")
 _MOST_RELEVANT = 100
@@ -131,7 +132,7 @@ INSERT = Tool(
     output_schema=answer(changed_row()),
     read=_draft,
     handler=inserting(BRAIN),
-    writes=True,
+    action=Action.WRITE,
     typ=BRAIN.typ,
     grenzen=_LIMITS,
     beispiel=help_example("insert_brain_memory"),
@@ -149,7 +150,7 @@ UPDATE = Tool(
     output_schema=answer(changed_row()),
     read=_change,
     handler=updating(BRAIN),
-    writes=True,
+    action=Action.WRITE,
     destructive=True,
     typ=BRAIN.typ,
     grenzen=_LIMITS,

@@ -8,6 +8,7 @@ from api.tool import Call, Reply, Row, Shape, Tool
 from memories import services
 from memories.errors import BrainError
 from memories.kinds import Kind
+from memories.principal import Action
 from memories.services import Change, Outcome
 
 
@@ -58,7 +59,7 @@ def deleting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         output_schema=answer(changed_row()),
         read=lambda entry: key.read(entry, "ID"),
         handler=lambda call: rows(services.delete(kind, call.entries, call.origin)),
-        writes=True,
+        action=Action.DELETE,
         destructive=True,
         typ=kind.typ,
         grenzen=("grund",),

@@ -13,6 +13,7 @@ from memories import reading, services
 from memories.errors import BrainError, NotFound
 from memories.kinds import Kind, parse_id
 from memories.models import Version
+from memories.principal import Action
 from memories.reading import Step
 
 _ID: Schema = {"type": "string", "description": "Etwa longterm_41, shortterm_3, brain_7"}
@@ -128,7 +129,6 @@ SELECT = Tool(
     ),
     read=_query,
     handler=_history,
-    writes=False,
     beispiel={
         "tool": "select_brain_history",
         "arguments": {"inhalt": {"ID": "longterm_41", "nutzer": "anna", "agent": "planer"}},
@@ -167,7 +167,7 @@ RESTORE = Tool(
     output_schema=answer(changed_row()),
     read=_restoration,
     handler=_restore,
-    writes=True,
+    action=Action.RESTORE,
     destructive=True,
     grenzen=("grund",),
     beispiel={

@@ -6,6 +6,7 @@ from api.tool import Shape, Tool
 from api.tools.changes import deleting, help_example, inserting, updating
 from api.tools.selects import selecting
 from memories.kinds import LONGTERM
+from memories.principal import Action
 
 LIMITS = ("kurzbeschreibung", "memory", "tag_name", "embedding")
 COLUMNS = {"embedding_profil_hash": "embedding_profil_hash", "ebedding_profil_haash": "embedding_profil_hash"}
@@ -34,7 +35,7 @@ INSERT = Tool(
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, STORED),
     handler=inserting(LONGTERM),
-    writes=True,
+    action=Action.WRITE,
     typ=LONGTERM.typ,
     grenzen=LIMITS,
     spalten=COLUMNS,
@@ -69,7 +70,7 @@ UPDATE = Tool(
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, (memory_id(LONGTERM), *CHANGED)),
     handler=updating(LONGTERM),
-    writes=True,
+    action=Action.WRITE,
     destructive=True,
     typ=LONGTERM.typ,
     grenzen=LIMITS,

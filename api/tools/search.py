@@ -190,7 +190,6 @@ SEARCH = Tool(
     ),
     read=_question,
     handler=_search,
-    writes=False,
     grenzen=("embedding", "kurzbeschreibung"),
     spalten={"embedding_profil_hash": "embedding_profil_hash", ALIAS: "embedding_profil_hash"},
     beispiel={

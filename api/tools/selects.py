@@ -60,7 +60,6 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         output_schema=answer(select_row(_own_schema(kind)), {"weiter": WEITER}),
         read=_query,
         handler=lambda call: _select(kind, call.entries[0], call.origin.principal),
-        writes=False,
         typ=kind.typ,
         beispiel={
             "tool": name,

@@ -19,6 +19,7 @@ from api.tools.changes import deleting, inserting, rows, updating
 from api.tools.selects import selecting
 from memories import services
 from memories.kinds import LONGTERM, SHORTTERM
+from memories.principal import Action
 
 _EXPIRY = Field("gueltig_bis", "gueltig_bis", end_of_validity)
 _EXPIRY_SCHEMA = optional_text("ISO 8601 oder TT.MM.JJJJ, ein Datum bis Tagesende; null: Voreinstellung (7 Tage)")
@@ -46,7 +47,7 @@ INSERT = Tool(
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, (*longterm.STORED, _EXPIRY)),
     handler=inserting(SHORTTERM),
-    writes=True,
+    action=Action.WRITE,
     typ=SHORTTERM.typ,
     grenzen=longterm.LIMITS,
     spalten=longterm.COLUMNS,
@@ -88,7 +89,7 @@ UPDATE = Tool(
     output_schema=answer(changed_row()),
     read=lambda entry: translated(entry, (_KEY, *longterm.CHANGED, _EXPIRY)),
     handler=updating(SHORTTERM),
-    writes=True,
+    action=Action.WRITE,
     destructive=True,
     typ=SHORTTERM.typ,
     grenzen=longterm.LIMITS,
@@ -143,7 +144,7 @@ PROMOTE = Tool(
     output_schema=answer({**changed_row(), "verweis": text("Die alte ID")}),
     read=lambda entry: _KEY.read(entry, "ID"),
     handler=_promote,
-    writes=True,
+    action=Action.WRITE,
     destructive=True,
     typ=LONGTERM.typ,
     grenzen=("grund",),

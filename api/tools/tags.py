@@ -52,7 +52,6 @@ SELECT = Tool(
     output_schema=answer({"name": text("Tag"), "anzahl": {"type": "integer", "minimum": 1}}, {"weiter": WEITER}),
     read=_query,
     handler=_select,
-    writes=False,
     typ="tag",
     grenzen=("tag_name",),
     beispiel={

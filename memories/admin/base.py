@@ -14,9 +14,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import values
+from memories.kinds import Kind
 from memories.limits import limits
 from memories.models.access import principal_of
-from memories.principal import Origin
+from memories.principal import Action, Origin
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -105,6 +106,12 @@ class ReadOnlyAdmin(BrainAdmin):
     ) -> HttpResponse:
         """There is none."""
         raise Http404
+
+
+def may(request: HttpRequest, action: Action, kind: Kind, obj: Any = None) -> bool:
+    """Whether the person may do this with memories of the kind, or with this one, live or a version."""
+    principal = principal_of(request.user)
+    return principal.may(action, kind.typ) if obj is None else obj.allows(principal, action)
 
 
 def origin_of(request: HttpRequest) -> Origin:

@@ -12,12 +12,13 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 
 from memories import reading, services
-from memories.admin.base import BrainAdmin, ReasonForm, origin_of
+from memories.admin.base import BrainAdmin, ReasonForm, may, origin_of
 from memories.admin.difference import Difference, differences, whole
 from memories.errors import BrainError, NotFound
 from memories.kinds import Kind, parse_id
 from memories.models import Version
 from memories.models.access import principal_of
+from memories.principal import Action
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
@@ -76,7 +77,7 @@ class HistoryAdmin(BrainAdmin):
             return HttpResponseRedirect(request.path)
         there = self.get_object(request, str(key)) is not None
         newest = None if weiter else page.rows[0].version.version
-        allowed = self.has_change_permission(request)
+        allowed = may(request, Action.RESTORE, self.kind)
         context = {
             "entries": [
                 self._entry(step, allowed and not (there and step.version.version == newest)) for step in page.rows
@@ -105,7 +106,7 @@ class HistoryAdmin(BrainAdmin):
             "version": version,
             "fields": whole(self.kind, version),
             "referenzfelder": as_text(version.referenzfelder),
-            "reason_form": ReasonForm(auto_id=False) if self.has_change_permission(request) else None,
+            "reason_form": ReasonForm(auto_id=False) if may(request, Action.RESTORE, self.kind) else None,
             "explanation": _("The memory as it was after this change."),
         }
         return self._page(request, "version", key, _("Version %(number)d of %(id)s"), context)
@@ -113,7 +114,7 @@ class HistoryAdmin(BrainAdmin):
     def restore_view(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         """Set the memory back to the version, which is a change with a version of its own."""
         key = self._seen_key(request, object_id)
-        if not self.has_change_permission(request):
+        if not may(request, Action.RESTORE, self.kind):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])

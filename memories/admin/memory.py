@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memories import services
 from memories.admin import filters
-from memories.admin.base import origin_of
+from memories.admin.base import may, origin_of
 from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
@@ -22,6 +22,7 @@ from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
 from memories.models import Memory
 from memories.models.access import principal_of
+from memories.principal import Action
 from memories.search import derived
 from memories.search.embedder import serving
 
@@ -52,20 +53,19 @@ class MemoryAdmin(DeletingAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may view the kind."""
-        return self.kind.typ in principal_of(request.user).sees
+        return may(request, Action.READ, self.kind, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may view and change the kind."""
-        principal = principal_of(request.user)
-        return self.has_view_permission(request, obj) and self.kind.typ in principal.changes
+        """Whoever may change memories of the kind, or this one."""
+        return may(request, Action.WRITE, self.kind, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Whoever may change the kind and add to it."""
         return self.has_change_permission(request) and super().has_add_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may change the kind and delete from it."""
-        return self.has_change_permission(request, obj) and super().has_delete_permission(request, obj)
+        """Whoever may delete memories of the kind, or this one."""
+        return may(request, Action.DELETE, self.kind, obj)
 
     # The list
 

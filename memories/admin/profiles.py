@@ -32,6 +32,6 @@ class EmbeddingProfileAdmin(ReadOnlyAdmin):
             "title": _("Embedding profiles"),
             "opts": self.opts,
             "explanation": self.list_explanation,
-            "states": states(principal_of(request.user).sees),
+            "states": states(principal_of(request.user)),
         }
         return TemplateResponse(request, "admin/memories/profiles.html", context | (extra_context or {}))

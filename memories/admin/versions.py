@@ -13,12 +13,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin import filters
-from memories.admin.base import List, ReadOnlyAdmin
+from memories.admin.base import List, ReadOnlyAdmin, may
 from memories.admin.history import url_of
 from memories.errors import BrainError
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, Kind, parse_id
 from memories.models import Version
 from memories.models.access import principal_of
+from memories.principal import Action
 
 
 class VersionList(List):
@@ -80,7 +81,7 @@ class VersionAdmin(ReadOnlyAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may view the kind."""
-        return self.kind.typ in principal_of(request.user).sees
+        return may(request, Action.READ, self.kind, obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Likewise."""

@@ -1,6 +1,6 @@
 """The nouns: memories and their versions, tags, access keys."""
 
-from memories.models.access import AccessKey, ServiceAccount
+from memories.models.access import AccessKey, Grant, ServiceAccount
 from memories.models.memory import (
     Aktion,
     BrainMemory,
@@ -24,6 +24,7 @@ __all__ = [
     "BrainTag",
     "BrainVersion",
     "EmbeddingProfile",
+    "Grant",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",

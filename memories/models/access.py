@@ -1,21 +1,24 @@
 """Access keys: who an agent is, what it may see and do. Only a keyed hash of the secret is kept."""
 
 import secrets
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.contrib.auth.models import AbstractUser, AnonymousUser, Group
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext_lazy as _
 
-from memories.principal import ALL_KINDS, Principal
+from memories.principal import ALL_KINDS, Action, Principal, Reach
 
 NAME_LENGTH = 150
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
+_VERBS = {Action.READ: "view", Action.WRITE: "change", Action.DELETE: "delete", Action.RESTORE: "restore"}
 
 
 class ServiceAccount(models.Model):
@@ -59,8 +62,44 @@ def _digest(prefix: str, secret: str) -> str:
     return salted_hmac("memories.AccessKey", f"{prefix}.{secret}", algorithm="sha256").hexdigest()
 
 
-class AccessKey(models.Model):
-    """A key of a service account, `<prefix>.<secret>`. Of `nutzer`, `agent`, `scope` and `tools` null means all."""
+class Granted(models.Model):
+    """What may be done, beside reading, and where. Of the lists, null means all."""
+
+    may_write = models.BooleanField(_("may write"), default=True, help_text=_("Store and change memories."))
+    may_delete = models.BooleanField(_("may delete"), default=True, help_text=_("Only together with writing."))
+    may_restore = models.BooleanField(
+        _("may restore"), default=True, help_text=_("Set memories back to an earlier version; only with writing.")
+    )
+    typen = models.JSONField(_("kinds"), null=True, blank=True, help_text=_("longterm, shortterm, brain."))
+    nutzer = models.JSONField(_("nutzer"), null=True, blank=True, help_text=_("Whose memories."))
+    agent = models.JSONField(_("agent"), null=True, blank=True, help_text=_("Memories of which agents."))
+    scope = models.JSONField(_("scope"), null=True, blank=True, help_text=_("Memories of which scopes."))
+    scope_vk = models.JSONField(_("scope_vk"), null=True, blank=True, help_text=_("Memories of which records."))
+
+    class Meta:
+        abstract = True
+
+    def actions(self) -> frozenset[Action]:
+        """What may be done, reading included."""
+        if not self.may_write:
+            return frozenset({Action.READ})
+        more = {Action.DELETE: self.may_delete, Action.RESTORE: self.may_restore}
+        return frozenset({Action.READ, Action.WRITE, *(action for action, allowed in more.items() if allowed)})
+
+    def reach(self, actions: frozenset[Action], kinds: frozenset[str] = ALL_KINDS) -> Reach:
+        """Where it holds, for these actions with these kinds."""
+        return Reach(
+            actions=actions,
+            kinds=kinds if self.typen is None else kinds & frozenset(self.typen),
+            nutzer=_only(self.nutzer),
+            agent=_only(self.agent),
+            scope=_only(self.scope),
+            scope_vk=_only(self.scope_vk),
+        )
+
+
+class AccessKey(Granted):
+    """A key of a service account, `<prefix>.<secret>`, with what is granted to it. `tools`: null means all."""
 
     account = models.ForeignKey(
         ServiceAccount, on_delete=models.PROTECT, related_name="keys", verbose_name=_("service account")
@@ -70,12 +109,13 @@ class AccessKey(models.Model):
     )
     prefix = models.CharField(_("public prefix"), max_length=20, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
-    may_write = models.BooleanField(_("may write"), default=True, help_text=_("Otherwise it may only read."))
-    nutzer = models.JSONField(_("nutzer"), null=True, blank=True, help_text=_("Whom it may speak for and see."))
-    agent = models.JSONField(_("agent"), null=True, blank=True, help_text=_("Which agents it may be and see."))
-    scope = models.JSONField(_("scope"), null=True, blank=True, help_text=_("Which scopes it may see and write into."))
     tools = models.JSONField(_("tools"), null=True, blank=True, help_text=_("Which tools it may call."))
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    portable = models.BooleanField(
+        _("portable schemas"),
+        default=False,
+        help_text=_("Tells the tools over MCP with one type for each field, as clients on Gemini models need it."),
+    )
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True, editable=False)
@@ -100,12 +140,11 @@ class AccessKey(models.Model):
     def principal(self) -> Principal:
         """What the key may see and change."""
         return Principal(
-            sees=ALL_KINDS,
-            changes=ALL_KINDS if self.may_write else frozenset(),
+            reaches=(self.reach(self.actions()),),
             nutzer=_only(self.nutzer),
             agent=_only(self.agent),
-            scope=_only(self.scope),
             tools=_only(self.tools),
+            portable=self.portable,
             key_id=self.pk,
             key_name=self.name,
         )
@@ -124,14 +163,56 @@ def _only(values: list[str] | None) -> frozenset[str] | None:
     return None if values is None else frozenset(values)
 
 
+class Grant(Granted):
+    """Where a person, or everybody of a group, may do what his permissions allow. Without a grant he sees nothing."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="grants"
+    )
+    group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
+
+    class Meta:
+        verbose_name = _("grant")
+        verbose_name_plural = _("grants")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=True, group__isnull=False) | Q(user__isnull=False, group__isnull=True),
+                name="grant_to_a_user_or_a_group",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.user or self.group)
+
+
 def principal_of(user: AbstractBaseUser | AnonymousUser) -> Principal:
-    """What a person may see and change, by the ordinary permissions of each kind."""
+    """What a person may do, by the permissions for each kind, and where, by his grants and those of his groups.
+
+    It is found out once for each request, which has its own `user`.
+    """
     if not isinstance(user, AbstractUser) or not user.is_active:
         return Principal()
-    return Principal(
-        sees=frozenset(kind for kind in ALL_KINDS if user.has_perm(f"memories.view_{kind}memory")),
-        changes=frozenset(kind for kind in ALL_KINDS if user.has_perm(f"memories.change_{kind}memory")),
-        sees_expired=True,
-        user_id=user.pk,
-        user_name=user.get_username(),
-    )
+    known: Principal | None = user.__dict__.get("_principal")
+    if known is None:
+        known = Principal(
+            reaches=tuple(_reaches(user)), sees_expired=True, user_id=user.pk, user_name=user.get_username()
+        )
+        user.__dict__["_principal"] = known
+    return known
+
+
+def _reaches(user: AbstractUser) -> Iterator[Reach]:
+    """Each grant, for the kinds with which the permissions allow the same."""
+    allowed: dict[frozenset[Action], set[str]] = {}
+    for kind in ALL_KINDS:
+        may = frozenset(action for action, verb in _VERBS.items() if user.has_perm(f"memories.{verb}_{kind}memory"))
+        if Action.READ in may:
+            allowed.setdefault(may, set()).add(kind)
+    if user.is_superuser:
+        yield from (Reach(actions=actions, kinds=frozenset(kinds)) for actions, kinds in allowed.items())
+        return
+    for grant in Grant.objects.filter(Q(user=user) | Q(group__user=user)).distinct():
+        for actions, kinds in allowed.items():
+            reach = grant.reach(actions & grant.actions(), frozenset(kinds))
+            if reach.kinds:
+                yield reach

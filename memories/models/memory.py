@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
@@ -12,7 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memories.principal import Principal
+from memories.principal import Action, Principal, Reach
 from memories.values import days_from, tag_key
 
 AnyModel = TypeVar("AnyModel", bound=models.Model)
@@ -47,31 +49,29 @@ class KeptJSONField(models.JSONField):
 class GuardedQuerySet(models.QuerySet[AnyModel]):
     """Rows of a kind, live ones or versions, with the one answer to who may see them."""
 
-    def visible_to(self, principal: Principal) -> Self:
-        """The rows that the principal may see. Every read of every door goes through here."""
-        if self.model.typ not in principal.sees:  # type: ignore[attr-defined]
+    def visible_to(self, principal: Principal, action: Action = Action.READ) -> Self:
+        """The rows with which the principal may do this. Every read of every door goes through here."""
+        reaches = principal.reaching(action, self.model.typ)  # type: ignore[attr-defined]
+        if not reaches:
             return self.none()
-        limits = {
-            "nutzer": principal.nutzer,
-            "agent": principal.agent,
-            self.model.SCOPE: principal.scope,  # type: ignore[attr-defined]
-        }
-        return self.filter(**{f"{column}__in": sorted(only) for column, only in limits.items() if only is not None})
+        within = [self._within(reach) for reach in reaches]
+        return self.filter(reduce(or_, within)) if all(within) else self
+
+    def _within(self, reach: Reach) -> Q:
+        columns = {"scope": self.model.SCOPE, "scope_vk": self.model.RECORD}  # type: ignore[attr-defined]
+        return Q(**{f"{columns.get(name, name)}__in": sorted(only) for name, only in reach.limits().items()})
 
 
 class MemoryQuerySet(GuardedQuerySet[AnyModel]):
     """Live memories of one kind."""
 
-    def visible_to(self, principal: Principal, *, also_expired: bool = False) -> Self:
-        """The rows that the principal may see; after `gueltig_bis` only people see a memory."""
-        found = super().visible_to(principal)
-        return found if also_expired or principal.sees_expired else found.current(timezone.now())
+    def visible_to(self, principal: Principal, action: Action = Action.READ, *, also_expired: bool = False) -> Self:
+        """The rows with which the principal may do this; after `gueltig_bis` only people see a memory.
 
-    def changeable_by(self, principal: Principal, *, also_expired: bool = False) -> Self:
-        """The rows that the principal may change. Every write of every door goes through here."""
-        if self.model.typ not in principal.changes:  # type: ignore[attr-defined]
-            return self.none()
-        return self.visible_to(principal, also_expired=also_expired)
+        Every write of every door goes through here as well, by its action.
+        """
+        found = super().visible_to(principal, action)
+        return found if also_expired or principal.sees_expired else found.current(timezone.now())
 
     def current(self, at: datetime) -> Self:
         """Those whose validity has not ended at this moment."""
@@ -109,6 +109,7 @@ class Content(models.Model):
 
     EXPIRES: ClassVar[bool] = False
     SCOPE: ClassVar[str] = "scope"
+    RECORD: ClassVar[str] = "scope_vk"
     TEXTS: ClassVar[tuple[str, ...]]
     typ: ClassVar[str]
 
@@ -123,6 +124,20 @@ class Content(models.Model):
 
     class Meta:
         abstract = True
+
+    def place(self) -> dict[str, str]:
+        """Where it belongs, by the names that limits have: owner, agent, scope, record."""
+        return {
+            "nutzer": self.nutzer,
+            "agent": self.agent,
+            "scope": getattr(self, self.SCOPE),
+            "scope_vk": getattr(self, self.RECORD),
+        }
+
+    def allows(self, principal: Principal, action: Action) -> bool:
+        """Whether the principal may do this with it."""
+        place = self.place()
+        return any(not reach.outside(**place) for reach in principal.reaching(action, self.typ))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -191,6 +206,7 @@ class BrainContent(Content):
 
     EXPIRES = True
     SCOPE = "scope_typ"
+    RECORD = "scope_id"
     TEXTS = ("titel", "inhalt", "inhalt_json")
     typ = "brain"
 
@@ -269,6 +285,7 @@ class LongtermMemory(LongtermContent, Memory):
     """Something to remember for good."""
 
     class Meta(Memory.Meta):
+        permissions = [("restore_longtermmemory", _("Can restore long-term memory"))]
         verbose_name = _("long-term memory")
         verbose_name_plural = _("long-term memories")
         indexes = [*Memory.Meta.indexes, _index("longtermmemory", "scope", "scope_vk", name="scope")]
@@ -281,6 +298,7 @@ class ShorttermMemory(ShorttermContent, Memory):
     """Something to remember until `gueltig_bis`."""
 
     class Meta(Memory.Meta):
+        permissions = [("restore_shorttermmemory", _("Can restore short-term memory"))]
         verbose_name = _("short-term memory")
         verbose_name_plural = _("short-term memories")
         indexes = [
@@ -302,6 +320,7 @@ class BrainMemory(BrainContent, Memory):
     """A structured memory: a piece of work, a decision, an experience, or something about an agent."""
 
     class Meta(Memory.Meta):
+        permissions = [("restore_brainmemory", _("Can restore brain memory"))]
         verbose_name = _("brain memory")
         verbose_name_plural = _("brain memories")
         constraints = [

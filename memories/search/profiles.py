@@ -1,16 +1,18 @@
 """Embedding profiles, those of callers and those derived here: how many vectors are fresh, stale, missing."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef
 from django.utils import timezone
 
 from memories.kinds import KINDS, Kind
 from memories.models import EmbeddingProfile, SearchEntry
+from memories.models.memory import MemoryQuerySet
+from memories.principal import Principal
 from memories.search.embedder import serving
 from memories.search.index import DERIVED
 
@@ -31,14 +33,14 @@ class ProfileState:
     serves: bool
 
 
-def states(typen: Iterable[str]) -> list[ProfileState]:
-    """All profiles, for the valid memories of these kinds. As many statements for many profiles as for one."""
-    kinds = [kind for kind in KINDS if kind.typ in set(typen)]
+def states(principal: Principal) -> list[ProfileState]:
+    """All profiles, for the valid memories in sight. As many statements for many profiles as for one."""
     known = {(row.profil_hash, row.dimension): row for row in EmbeddingProfile.objects.all()}
-    fresh, stale = _derived(kinds), Counter[Key]()
+    fresh, stale = Counter[Key](), Counter[Key]()
     total = 0
-    for kind in kinds:
-        total += _count(kind, fresh, stale)
+    for kind in KINDS:
+        fresh.update(_derived(kind, principal))
+        total += _count(kind, principal, fresh, stale)
     embedder = serving() if settings.BRAIN_EMBEDDER else None
     found = [
         ProfileState(
@@ -57,22 +59,24 @@ def states(typen: Iterable[str]) -> list[ProfileState]:
     return sorted(found, key=lambda state: (not state.serves, -state.fresh, state.profil_hash, state.dimension))
 
 
-def _derived(kinds: list[Kind]) -> Counter[Key]:
-    rows = SearchEntry.objects.filter(
-        Q(gueltig_bis__isnull=True) | Q(gueltig_bis__gte=timezone.now()),
-        typ__in=[kind.typ for kind in kinds],
-        teil__gte=DERIVED,
-    )
+def _derived(kind: Kind, principal: Principal) -> Counter[Key]:
+    seen = _seen(kind, principal).filter(pk=OuterRef("memory_id"))
+    rows = SearchEntry.objects.filter(Exists(seen), typ=kind.typ, teil__gte=DERIVED)
     counted = rows.order_by().values_list("profil_hash", "dimension").annotate(n=Count("pk"))
     return Counter({(profil_hash, dimension): n for profil_hash, dimension, n in counted})
 
 
-def _count(kind: Kind, fresh: Counter[Key], stale: Counter[Key]) -> int:
+def _seen(kind: Kind, principal: Principal) -> MemoryQuerySet[Any]:
+    rows: MemoryQuerySet[Any] = kind.memories.objects.visible_to(principal).current(timezone.now())
+    return rows
+
+
+def _count(kind: Kind, principal: Principal, fresh: Counter[Key], stale: Counter[Key]) -> int:
     """Add the memories' own vectors, where none was derived beside; returns how many memories there are."""
     derived = SearchEntry.objects.filter(
         typ=kind.typ, memory_id=OuterRef("pk"), teil__gte=DERIVED, profil_hash=OuterRef("embedding_profil_hash")
     )
-    rows = kind.memories.objects.current(timezone.now()).order_by().annotate(beside=Exists(derived))
+    rows = _seen(kind, principal).order_by().annotate(beside=Exists(derived))
     columns = ("embedding_profil_hash", "embedding_dimension", "embedding_veraltet", "beside")
     total = 0
     for profil_hash, dimension, veraltet, beside, n in rows.values_list(*columns).annotate(n=Count("pk")):

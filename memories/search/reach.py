@@ -1,12 +1,13 @@
 """Reach as tokens in the full-text index, so that a filter narrows a search instead of thinning out its results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain, product
 
 from memories.filters import Filter
 from memories.kinds import KINDS, Kind
-from memories.principal import Principal
+from memories.principal import Action, Principal, Reach
 from memories.search.engine import Groups
 from memories.values import tag_key
 
@@ -15,6 +16,7 @@ STALE = "z2"  # on entries whose text has moved on since their vector
 DERIVED_VECTOR = "z3"  # on entries that hold a vector derived from the text here, and nothing else
 ONE_OF_SEVERAL = "z4"  # on entries of a text that is so long that it has several
 _NOBODY = "z0"  # on none
+_WHAT = {"nutzer": "n", "agent": "a", "scope": "s", "scope_vk": "r"}
 
 
 @lru_cache(maxsize=10_000)
@@ -30,11 +32,7 @@ def profile_token(profil_hash: str, dimension: int) -> str:
 
 def groups(principal: Principal, kinds: Sequence[Kind], only: Filter) -> Groups:
     """Of each group an entry must hold one token: what the principal may see, and what the filter wants."""
-    seen = [kind.typ for kind in kinds if kind.typ in principal.sees]
-    wanted: list[list[str]] = [_tokens("k", seen)] if len(seen) < len(KINDS) else []
-    for what, allowed in (("n", principal.nutzer), ("a", principal.agent), ("s", principal.scope)):
-        if allowed is not None:
-            wanted.append(_tokens(what, allowed))
+    wanted = _seen(principal.reaching(Action.READ), {kind.typ for kind in kinds})
     for what, value in (("n", only.nutzer), ("a", only.agent), ("s", only.scope), ("r", only.scope_vk)):
         if value is not None:
             wanted.append([token(what, value)])
@@ -42,6 +40,20 @@ def groups(principal: Principal, kinds: Sequence[Kind], only: Filter) -> Groups:
     if only.tags_eines:
         wanted.append(_tokens("t", map(tag_key, only.tags_eines)))
     return wanted
+
+
+def _seen(reaches: Sequence[Reach], kinds: Set[str]) -> list[list[str]]:
+    """The groups for reaches of which an entry must lie in one: each takes a group of every reach."""
+    narrowed = [_groups_of(reach, kinds & reach.kinds) for reach in reaches]
+    if not narrowed:
+        return [[_NOBODY]]
+    together = {frozenset(chain.from_iterable(choice)) for choice in product(*narrowed)}
+    return [sorted(group) for group in together if not any(other < group for other in together)]
+
+
+def _groups_of(reach: Reach, kinds: Set[str]) -> list[list[str]]:
+    found = [_tokens(_WHAT[name], only) for name, only in reach.limits().items()]
+    return found if len(kinds) == len(KINDS) else [_tokens("k", kinds), *found]
 
 
 def _tokens(what: str, values: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from memories.models import EmbeddingProfile
-from memories.principal import ALL_KINDS
+from memories.principal import SYSTEM
 from memories.search import derived, exchange, profiles
 from memories.search.derived import Filled
 from memories.search.embedder import serving
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             self._forget(_profile(options["forget"]))
 
     def _list(self) -> None:
-        for state in profiles.states(ALL_KINDS):
+        for state in profiles.states(SYSTEM):
             serves = _("serves") if state.serves else ""
             self.stdout.write(
                 _("%(hash)s: %(dimension)d numbers, %(fresh)d fresh, %(stale)d stale, %(without)d without")
