@@ -1,8 +1,10 @@
 """The one door to the tools: frame, help?, validate, authorise, handler, answer. REST and MCP are thin over it."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from hashlib import sha256
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,14 +14,21 @@ from api.checking import MOST_FAULTS, Checker, faulty_together
 from api.schemas import ENVELOPE, call
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools import TOOLS
-from memories import values
-from memories.errors import BrainError, NotAllowed, TooLarge, UnknownTool
+from memories import repeats, values
+from memories.errors import BrainError, Invalid, NotAllowed, TooLarge, Unavailable, UnknownTool
 from memories.limits import limits
+from memories.models.repeat import KEY_LENGTH
 from memories.principal import Action, Origin, Principal
 
 Answer = dict[str, Any]
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}
+_EXPECTED_VERSION = {
+    "name": "inhalt.erwartete_version",
+    "typ": "integer",
+    "pflicht": False,
+    "beschreibung": "Nur ändern, wenn die eine Erinnerung des Aufrufs noch diese Version hat; sonst konflikt.",
+}
 _FRAME = Checker(ENVELOPE)
 _ARGUMENTS = Checker(call({}))
 
@@ -57,7 +66,16 @@ def callable_by(principal: Principal) -> list[Tool]:
     return [tool for tool in TOOLS if not _forbidden(tool, principal)]
 
 
-def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Via:
+    """The door that a call came through, and what it said beside the call: a key for safe repeats, a version."""
+
+    tuer: str
+    idempotency_key: str | None = None
+    erwartete_version: int | None = None
+
+
+def handle(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
     """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored."""
     arguments = tool.frame.decoded(arguments)
     references = references_of(arguments)
@@ -68,13 +86,53 @@ def handle(tool: Tool, arguments: Any, principal: Principal, tuer: str) -> Answe
     if faults:
         raise faulty_together(faults)
     inhalt = arguments["inhalt"]
-    origin = _origin(tool, inhalt, principal, tuer, references)
+    version = _expected_version(tool, inhalt, via)
+    origin = _origin(tool, inhalt, principal, via.tuer, references)
+    if via.idempotency_key is None or not tool.writes or principal.key_id is None:
+        return _executed(tool, inhalt, origin, version)
+    repeat = repeats.begin(principal.key_id, _idempotency_key(via.idempotency_key), _digest(tool, arguments, version))
+    if repeat.answer is not None:
+        first: Answer = jsonbody.parse(repeat.answer.encode())
+        return first
+    answer = _executed(tool, inhalt, replace(origin, repeat=repeat), version)
+    if not any(row.get("fehler", {}).get("code") == Unavailable.code for row in answer["daten"]):
+        repeat.finish(jsonbody.write(answer).decode())
+    return answer
+
+
+def _executed(tool: Tool, inhalt: Mapping[str, Any], origin: Origin, version: int | None) -> Answer:
     if tool.shape is Shape.QUERY:
         reply = _asked(tool, inhalt, origin)
     else:
         entries = [inhalt] if tool.shape is Shape.SINGLE else inhalt[tool.shape.value]
-        reply = _one_by_one(tool, entries, origin)
-    return _answered(tool, [_row(tool, place, row) for place, row in enumerate(reply.rows)], reply.top, references)
+        reply = _one_by_one(tool, entries, origin, version)
+    rows = [_row(tool, place, row) for place, row in enumerate(reply.rows)]
+    return _answered(tool, rows, reply.top, origin.referenzfelder)
+
+
+def _expected_version(tool: Tool, inhalt: Mapping[str, Any], via: Via) -> int | None:
+    """The version that the one memory of a change is to have, from the call or from its door."""
+    if not tool.versioned:
+        return None
+    version = inhalt.get("erwartete_version", via.erwartete_version)
+    if version is None:
+        return None
+    if tool.shape is Shape.MEMORIES and len(inhalt[tool.shape.value]) > 1:
+        raise Invalid(_("A version can be expected of a single entry only."), "inhalt.erwartete_version")
+    return int(version)
+
+
+def _idempotency_key(given: str) -> str:
+    if not 0 < len(given) <= KEY_LENGTH or not given.isprintable():
+        told = _("An idempotency key has 1 to %(limit)d printable characters.")
+        raise Invalid(told % {"limit": KEY_LENGTH}, "Idempotency-Key")
+    return given
+
+
+def _digest(tool: Tool, arguments: Any, version: int | None) -> str:
+    """What tells one call from another, however it is spelled as JSON."""
+    text = json.dumps([tool.name, arguments, version], sort_keys=True)
+    return sha256(text.encode()).hexdigest()
 
 
 def is_failure(answer: Answer) -> bool:
@@ -107,7 +165,7 @@ def definition(tool: Tool) -> dict[str, Any]:
         "name": tool.name,
         "titel": tool.titel,
         "beschreibung": tool.beschreibung,
-        "parameter": list(_parameters(tool.input_schema, "")),
+        "parameter": [*_parameters(tool.input_schema, ""), *([_EXPECTED_VERSION] if tool.versioned else [])],
         "inputSchema": tool.input_schema,
         "outputSchema": tool.output_schema,
         "grenzen": {name: in_force[name] for name in (*tool.grenzen, "kennung", "referenzfelder", "body", "nesting")},
@@ -200,12 +258,12 @@ def _asked(tool: Tool, inhalt: Mapping[str, Any], origin: Origin) -> Reply:
         raise faulty_together([type(each)(each.meldung, f"inhalt.{each.feld}") for each in fault.faults]) from fault
 
 
-def _one_by_one(tool: Tool, entries: Sequence[Any], origin: Origin) -> Reply:
+def _one_by_one(tool: Tool, entries: Sequence[Any], origin: Origin, version: int | None) -> Reply:
     """The reply to entries that are judged one by one: those with a fault never reach the handler."""
     entries = [tool.entry.decoded(entry) for entry in entries]
     read = [_read_entry(tool, entry) for entry in entries]
     good = [entry for entry in read if not isinstance(entry, BrainError)]
-    reply = tool.handler(Call(good, origin)) if good else Reply([])
+    reply = tool.handler(Call(good, origin, version)) if good else Reply([])
     done = iter(reply.rows)
     rows = [entry if isinstance(entry, BrainError) else next(done) for entry in read]
     return Reply([_named(tool, row, entry) for row, entry in zip(rows, entries, strict=True)], reply.top)

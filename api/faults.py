@@ -2,23 +2,23 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views import defaults
 from rest_framework import exceptions
-from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 
 from api import envelope, jsonbody
-from api.authentication import AccessKeyAuthentication
 from api.wire import BodyTooLarge
 from memories.errors import (
     BrainError,
     InternalFault,
     Invalid,
+    KeyReused,
     NoSuchAddress,
     NotAllowed,
     NotJson,
@@ -39,6 +39,7 @@ _STATUS: tuple[tuple[type[BrainError], int], ...] = (
     (UnknownTool, 404),
     (NoSuchAddress, 404),
     (BodyTooLarge, 413),
+    (KeyReused, 409),
     (TooMany, 429),
     (InternalFault, 500),
     (Unavailable, 503),
@@ -88,7 +89,8 @@ def status_of(fault: BrainError) -> int:
 def with_headers(response: Response, fault: BrainError) -> Response:
     """The response with the headers that the fault calls for: the way in, or when to try again."""
     if isinstance(fault, NotSignedIn):
-        response["WWW-Authenticate"] = AccessKeyAuthentication().authenticate_header(cast("Request", None))
+        ways_in: Any = api_settings.DEFAULT_AUTHENTICATION_CLASSES
+        response["WWW-Authenticate"] = ways_in[0]().authenticate_header(None)
     if isinstance(fault, Unavailable):
         response["Retry-After"] = _RETRY_AFTER
     return response

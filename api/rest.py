@@ -2,15 +2,17 @@
 
 from typing import Any, cast
 
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api import envelope
+from api.envelope import Via
 from api.faults import answer_fault
 from api.tool import Tool
 from api.tools import TOOLS
-from memories.errors import BrainError
+from memories.errors import BrainError, Invalid
 from memories.principal import Principal
 
 
@@ -22,7 +24,7 @@ class _Door(APIView):
     def execute(self, name: str, arguments: Any, request: Request) -> Response:
         """Execute a call; a fault of the call becomes its answer here, where tool and references are known."""
         try:
-            answer = envelope.handle(envelope.find(name), arguments, cast("Principal", request.user), "rest")
+            answer = envelope.handle(envelope.find(name), arguments, cast("Principal", request.user), _via(request))
         except BrainError as fault:
             return answer_fault(fault, name, envelope.references_of(arguments))
         return Response(answer)
@@ -33,6 +35,18 @@ class _Door(APIView):
             return Response(envelope.define(envelope.find(name), cast("Principal", request.user)))
         except BrainError as fault:
             return answer_fault(fault, name)
+
+
+def _via(request: Request) -> Via:
+    """What the headers say beside the call. Raises Invalid for a version that is none."""
+    version = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"*')
+    if version and not (version.isascii() and version.isdigit() and int(version) > 0):
+        raise Invalid(_('The header holds a version, such as "3".'), "If-Match")
+    return Via(
+        "rest",
+        idempotency_key=request.headers.get("Idempotency-Key"),
+        erwartete_version=int(version) if version else None,
+    )
 
 
 class ToolsView(_Door):

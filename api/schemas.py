@@ -59,6 +59,9 @@ def switch(description: str) -> Schema:
     return {"type": "integer", "description": description}
 
 
+EXPECTED_VERSION: Schema = {"type": "integer", "minimum": 1}
+
+
 def choice(values: Sequence[str], description: str) -> Schema:
     """One of these words."""
     return {"type": "string", "enum": list(values), "description": description}

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from api.checking import Checker
-from api.schemas import Schema
+from api.schemas import EXPECTED_VERSION, Schema
 from memories.errors import BrainError
 from memories.principal import ALL_KINDS, Action, Origin
 
@@ -25,10 +25,14 @@ class Shape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that may be executed: its entries without a fault so far, in canonical form, and who calls how."""
+    """A call that may be executed: its entries without a fault so far, in canonical form, and who calls how.
+
+    A change of one memory may name the version that it is to replace.
+    """
 
     entries: Sequence[Any]
     origin: Origin
+    erwartete_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Tool:
 
     `read` brings an entry (of a QUERY, the whole of `inhalt`) into the form that `handler` works with; it gets what the
     schema found no fault with and raises a fault that carries all faults. `grenzen` names the limits that a call can
-    meet, `spalten` the columns behind field names that are not the column's.
+    meet, `spalten` the columns behind field names that are not the column's. `versioned` tools take
+    `erwartete_version` in `inhalt`, also where a given schema does not name it.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Tool:
     spalten: Mapping[str, str] = field(default_factory=dict)
     beispiel: Mapping[str, Any] | None = None
     destructive: bool = False
+    versioned: bool = False
 
     @property
     def writes(self) -> bool:
@@ -82,6 +88,8 @@ class Tool:
             properties[self.shape.value] = {k: v for k, v in properties[self.shape.value].items() if k != "items"}
         if self.shape is Shape.SINGLE:
             properties = {name: properties[name] for name in ("nutzer", "agent")}
+        if self.versioned:
+            properties["erwartete_version"] = EXPECTED_VERSION
         frame = {
             **self.input_schema,
             "properties": {
@@ -104,5 +112,6 @@ class Tool:
         """Checks one entry."""
         inhalt = self.input_schema["properties"]["inhalt"]
         if self.shape is Shape.SINGLE:
-            return Checker({**inhalt, "additionalProperties": False})
+            more = {"erwartete_version": EXPECTED_VERSION} if self.versioned else {}
+            return Checker({**inhalt, "properties": inhalt["properties"] | more, "additionalProperties": False})
         return Checker(inhalt["properties"][self.shape.value]["items"])

@@ -57,10 +57,21 @@ class NotFound(BrainError):
 
 
 class Conflict(BrainError):
-    """Somebody else changed or made the same thing at the same time."""
+    """Somebody else changed or made the same thing at the same time; `version` is the present one, if there is one."""
 
     code = "konflikt"
     meaning = _("The same thing was changed or made by somebody else at the same time.")
+
+    def __init__(self, meldung: str | Promise, feld: str | None = None, *, version: int | None = None) -> None:
+        super().__init__(meldung, feld)
+        self.version = version
+
+
+class KeyReused(BrainError):
+    """An idempotency key came again with another call."""
+
+    code = "schluessel_wiederverwendet"
+    meaning = _("The idempotency key was used for another call in the last 24 hours.")
 
 
 class Refused(BrainError):
@@ -133,6 +144,7 @@ ERRORS: tuple[type[BrainError], ...] = (
     TooLarge,
     NotFound,
     Conflict,
+    KeyReused,
     Refused,
     NotAllowed,
     NotSignedIn,

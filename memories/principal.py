@@ -1,11 +1,11 @@
 """Who acts, what he may see and change, and how a change came about: frozen values that every service takes."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils import timezone
 
@@ -94,9 +94,22 @@ class Principal:
 SYSTEM = Principal(reaches=(Reach(),), sees_expired=True)
 
 
+class Once(Protocol):
+    """Knows which entries of a call are stored already, so that a repetition stores them no second time."""
+
+    def handled(self, places: Sequence[int]) -> Mapping[int, Any]:
+        """The outcomes of those of these entries that are stored; called first thing in each transaction."""
+
+    def keep(self, outcomes: Mapping[int, object]) -> None:
+        """Note what became of entries; called last thing in the transaction that stores them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How a change came about; written with every version. `clock` gives the moment, in UTC."""
+    """How a change came about; written with every version. `clock` gives the moment, in UTC.
+
+    With `repeat`, entries that an earlier, broken execution of the same call has stored are not stored again.
+    """
 
     principal: Principal
     nutzer: str
@@ -106,4 +119,5 @@ class Origin:
     grund: str = ""
     referenzfelder: Mapping[str, Any] = field(default_factory=dict)
     aufruf: uuid.UUID = field(default_factory=uuid.uuid4)
+    repeat: Once | None = None
     clock: Callable[[], datetime] = timezone.now

@@ -67,7 +67,7 @@ def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> l
         _add(kind, good, known, Stamp(origin, Aktion.ANGELEGT, at))
         return [fault or Done(kind, memory.pk, memory.version) for memory, fault in zip(fresh, faults, strict=True)]
 
-    return write_in_groups(drafts, write, _landed(origin))
+    return write_in_groups(drafts, write, _landed(origin), once=origin.repeat)
 
 
 def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcome]:
@@ -81,9 +81,11 @@ def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcom
         fresh = [c for c in found if c.erwartete_version in {None, rows[c.key].version}]
         pairs = [(rows[c.key], _put(copy.copy(rows[c.key]), c.values, known, at)) for c in fresh]
         outcomes = _revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at), Action.WRITE)
-        return [outcomes.get(c.key) or (_changed_meanwhile() if c.key in rows else _no_memory()) for c in part]
+        return [
+            outcomes.get(c.key) or (_changed_meanwhile(rows[c.key]) if c.key in rows else _no_memory()) for c in part
+        ]
 
-    return write_in_groups(changes, write, _landed(origin), apart=lambda change: change.key)
+    return write_in_groups(changes, write, _landed(origin), apart=lambda change: change.key, once=origin.repeat)
 
 
 def delete(kind: Kind, keys: Sequence[int], origin: Origin) -> list[Outcome]:
@@ -99,7 +101,7 @@ def _delete(kind: Kind, keys: Sequence[int], origin: Origin, *, only: Callable[[
         _remove(kind, list(rows), Stamp(origin, Aktion.GELOESCHT, _moment(rows.values(), origin)))
         return [Done(kind, key, rows[key].version + 1) if key in rows else _no_memory() for key in part]
 
-    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key)
+    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key, once=origin.repeat)
 
 
 def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
@@ -122,7 +124,7 @@ def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
         done = {key: Done(LONGTERM, memory.pk, 1, verweis=rows[key].kennung) for key, memory in fresh.items()}
         return [done.get(key) or faults.get(key) or _no_memory() for key in part]
 
-    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key)
+    return write_in_groups(keys, write, _landed(origin), apart=lambda key: key, once=origin.repeat)
 
 
 def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
@@ -146,7 +148,7 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
         _add(kind, [_put(back, _valid_again(version, kind, at), known, at)], known, stamp)
         return [Done(kind, key, back.version)]
 
-    return write_in_groups([key], write, _landed(origin))[0]
+    return write_in_groups([key], write, _landed(origin), once=origin.repeat)[0]
 
 
 def clean_up(origin: Origin, progress: Callable[[int], None]) -> int:
@@ -286,8 +288,9 @@ def _valid_again(version: Version, kind: Kind, at: datetime) -> dict[str, Any]:
     return content
 
 
-def _changed_meanwhile() -> Conflict:
-    return Conflict(_("The memory was changed by somebody else in the meantime."), "version")
+def _changed_meanwhile(row: Memory) -> Conflict:
+    told = _("The memory was changed by somebody else in the meantime; it is at version %(number)d now.")
+    return Conflict(told % {"number": row.version}, "erwartete_version", version=row.version)
 
 
 def _no_memory() -> NotFound:

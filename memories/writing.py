@@ -20,6 +20,7 @@ from django.db import (
 from django.utils.translation import gettext_lazy as _
 
 from memories.errors import BrainError, Refused, Unavailable
+from memories.principal import Once
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,13 +43,15 @@ def write_in_groups(
     landed: Callable[[Sequence[Result | BrainError]], bool],
     *,
     apart: Callable[[Item], Hashable] = id,
+    once: Once | None = None,
 ) -> list[Result | BrainError]:
     """What became of each item, in order. Whatever is returned as a result is committed.
 
     `write` stores a group inside a transaction and gives an outcome for each of its items; `landed` says, after a
     connection was lost during the commit, whether those results are in the database. Items for which `apart` gives the
     same are written one after the other, in the order sent. When nothing at all could be stored since the database is
-    away, Unavailable is raised; when a part was stored before, the rest is Unavailable.
+    away, Unavailable is raised; when a part was stored before, the rest is Unavailable. What `once` knows as stored is
+    not written again.
     """
     outcomes: list[Result | BrainError] = [Refused(_("Not stored.")) for _item in items]
     stored = False
@@ -57,7 +60,7 @@ def write_in_groups(
     while groups:
         group = groups.pop()
         try:
-            done = _commit([items[place] for place in group], write, landed)
+            done = _commit(group, _writing(items, write, once), landed)
             stored = True
         except _ROW_FAULTS as fault:
             if len(group) > 1:
@@ -76,6 +79,22 @@ def write_in_groups(
         for place, outcome in zip(group, done, strict=True):
             outcomes[place] = outcome
     return outcomes
+
+
+def _writing(
+    items: Sequence[Item], write: Callable[[Sequence[Item]], Sequence[Result | BrainError]], once: Once | None
+) -> Callable[[Sequence[int]], Sequence[Result | BrainError]]:
+    """What writes the items of these places, leaving out those that are stored already."""
+
+    def write_places(places: Sequence[int]) -> Sequence[Result | BrainError]:
+        handled = once.handled(places) if once else {}
+        fresh = [place for place in places if place not in handled]
+        done = dict(zip(fresh, write([items[place] for place in fresh]), strict=True))
+        if once:
+            once.keep(done)
+        return [handled[place] if place in handled else done[place] for place in places]
+
+    return write_places
 
 
 def _waves(keys: Sequence[Hashable]) -> list[list[int]]:

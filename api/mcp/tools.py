@@ -7,6 +7,7 @@ import msgspec
 from django.utils.translation import gettext as _
 
 from api import envelope, jsonbody
+from api.envelope import Via
 from api.faults import as_fault
 from api.mcp.protocol import INVALID_PARAMS, ProtocolError, Request
 from api.schemas import Schema
@@ -30,7 +31,9 @@ def called(request: Request) -> dict[str, Any]:
     arguments = request.params.get("arguments")
     arguments = {} if arguments is None else arguments
     try:
-        answer = envelope.handle(tool, arguments, request.principal, "mcp")
+        answer = envelope.handle(
+            tool, arguments, request.principal, Via("mcp", idempotency_key=_idempotency_key(request))
+        )
     except Exception as error:
         fault = as_fault(error)
         if fault is None:
@@ -43,6 +46,13 @@ def called(request: Request) -> dict[str, Any]:
         "structuredContent": msgspec.Raw(written),
         "isError": envelope.is_failure(answer),
     }
+
+
+def _idempotency_key(request: Request) -> str | None:
+    given = request.params.get("_meta", {}).get("idempotencyKey")
+    if given is not None and not isinstance(given, str):
+        raise ProtocolError(INVALID_PARAMS, _("idempotencyKey is a text."))
+    return given
 
 
 def _found(name: Any, principal: Principal) -> Tool:

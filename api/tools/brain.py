@@ -146,12 +146,19 @@ UPDATE = Tool(
         "setzt auf den Standard zurück. Der Stand davor bleibt in der Historie."
     ),
     shape=Shape.SINGLE,
-    input_schema=call({"ID": {"type": "string", "pattern": "^brain_[1-9][0-9]*$"}, **_changed_fields()}, ["ID"]),
+    input_schema=call(
+        {
+            "ID": {"type": "string", "pattern": "^brain_[1-9][0-9]*$"},
+            **_changed_fields(),
+        },
+        ["ID"],
+    ),
     output_schema=answer(changed_row()),
     read=_change,
     handler=updating(BRAIN),
     action=Action.WRITE,
     destructive=True,
+    versioned=True,
     typ=BRAIN.typ,
     grenzen=_LIMITS,
     beispiel={

@@ -6,7 +6,7 @@ from api.fields import memory_id
 from api.schemas import answer, call, changed_row, ids, text
 from api.tool import Call, Reply, Row, Shape, Tool
 from memories import services
-from memories.errors import BrainError
+from memories.errors import BrainError, Conflict
 from memories.kinds import Kind
 from memories.principal import Action
 from memories.services import Change, Outcome
@@ -14,6 +14,8 @@ from memories.services import Change, Outcome
 
 def row(outcome: Outcome) -> Row | BrainError:
     """The row of an outcome: the ID, and what else there is to tell."""
+    if isinstance(outcome, Conflict) and outcome.version:
+        return {"fehler": outcome, "version": outcome.version}
     if isinstance(outcome, BrainError):
         return outcome
     told: Row = {"ID": outcome.kennung}
@@ -39,7 +41,11 @@ def updating(kind: Kind) -> Callable[[Call], Reply]:
 
     def handler(call: Call) -> Reply:
         changes = [
-            Change(entry["key"], {name: value for name, value in entry.items() if name != "key"})
+            Change(
+                entry["key"],
+                {name: value for name, value in entry.items() if name != "key"},
+                erwartete_version=call.erwartete_version,
+            )
             for entry in call.entries
         ]
         return rows(services.update(kind, changes, call.origin))

@@ -72,6 +72,7 @@ UPDATE = Tool(
     handler=updating(LONGTERM),
     action=Action.WRITE,
     destructive=True,
+    versioned=True,
     typ=LONGTERM.typ,
     grenzen=LIMITS,
     spalten=COLUMNS,

@@ -91,6 +91,7 @@ UPDATE = Tool(
     handler=updating(SHORTTERM),
     action=Action.WRITE,
     destructive=True,
+    versioned=True,
     typ=SHORTTERM.typ,
     grenzen=longterm.LIMITS,
     spalten=longterm.COLUMNS,

@@ -14,6 +14,7 @@ from memories.models.memory import (
     ShorttermVersion,
     Version,
 )
+from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
 
@@ -25,12 +26,14 @@ __all__ = [
     "BrainVersion",
     "EmbeddingProfile",
     "Grant",
+    "HandledEntry",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",
     "Memory",
     "MemoryTyp",
     "PastEntry",
+    "RepeatableCall",
     "ScopeTyp",
     "SearchEntry",
     "ServiceAccount",

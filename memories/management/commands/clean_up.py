@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories import services
+from memories import repeats, services
 from memories.errors import BrainError
 from memories.principal import SYSTEM, Origin
 
@@ -23,6 +24,8 @@ class Command(BaseCommand):
         except BrainError as fault:
             raise CommandError(str(fault.meldung)) from fault
         self.stdout.write(_("Deleted: %(number)d") % {"number": deleted})
+        forgotten = repeats.forget(timezone.now())
+        self.stdout.write(_("Answers for repeated calls forgotten: %(number)d") % {"number": forgotten})
 
     def _progress(self, deleted: int) -> None:
         self.stdout.write(_("%(number)d so far") % {"number": deleted})
