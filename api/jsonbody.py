@@ -73,4 +73,9 @@ def write(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return json.dumps(value).encode("ascii")
+        return json.dumps(value, default=_written).encode("ascii")
+
+
+def _written(value: msgspec.Raw) -> Any:
+    """What a part that was written before says."""
+    return json.loads(bytes(value))

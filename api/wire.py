@@ -43,9 +43,9 @@ class EnvelopeRenderer(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> bytes:
-        """The answer as bytes."""
+        """The answer as bytes, none when there is nothing to say."""
         del accepted_media_type, renderer_context
-        return jsonbody.write(data)
+        return b"" if data is None else jsonbody.write(data)
 
 
 class AlwaysJson(BaseContentNegotiation):

@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from api.mcp import prompts, resources
 from api.mcp.protocol import INVALID_PARAMS, ProtocolError, Request
 from api.tools import tags
-from memories import reading
+from memories import reading, values
+from memories.limits import limits
 from memories.principal import Principal
 
 _MOST = 100
@@ -18,6 +19,7 @@ def completed(request: Request) -> dict[str, Any]:
     reference, argument = request.params.get("ref"), request.params.get("argument")
     if not isinstance(reference, dict) or not isinstance(argument, dict) or not isinstance(argument.get("value"), str):
         raise ProtocolError(INVALID_PARAMS, _("ref and argument are objects; argument has a name and a value."))
+    values.limited_text(argument["value"], "argument.value", limits().kennung)
     match reference:
         case {"type": "ref/prompt", "name": str(name)} if name in prompts.PROMPTS:
             found = _words(argument.get("name"), argument["value"], request.principal)

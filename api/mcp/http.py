@@ -1,10 +1,9 @@
 """MCP over Streamable HTTP: one address, each POST a message, each answer plain JSON."""
 
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http.request import validate_host
+from django.http.request import split_domain_port, validate_host
 from django.utils.translation import gettext as _
 from rest_framework import exceptions
 from rest_framework.request import Request
@@ -26,18 +25,17 @@ class McpView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse pages of other sites before anything else, then let in whoever has a key."""
-        origin = request.headers.get("Origin")
-        if origin and not validate_host(urlsplit(origin).hostname or "", settings.ALLOWED_HOSTS):
+        origin = request.headers.get("Origin", "")
+        host, _port = split_domain_port(origin.partition("://")[2])
+        if origin and not validate_host(host, settings.ALLOWED_HOSTS):
             raise NotAllowed(_("Pages of other sites may not call this address."))
         super().initial(request, *args, **kwargs)
 
     def post(self, request: Request) -> Response:
         """Answer a message."""
+        portable = request.query_params.get("schema") == "portable"
         principal = cast("Principal", request.user)
-        wish = request.query_params.get("schema")
-        reply = self.server.reply(
-            request.data, principal, headers=request.headers, portable=principal.portable or wish == "portable"
-        )
+        reply = self.server.reply(request.data, principal, headers=request.headers, portable=portable)
         return Response(reply.message, status=reply.status)
 
     def handle_exception(self, exc: Exception) -> Response:

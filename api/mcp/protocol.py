@@ -14,6 +14,7 @@ from typing import Any, cast
 from django.utils.translation import gettext as _
 
 from api import envelope
+from api.faults import as_fault, status_of
 from memories.errors import BrainError, InternalFault, NotJson, Unavailable
 from memories.principal import Principal
 
@@ -36,7 +37,8 @@ UNSUPPORTED_VERSION = -32022
 
 _META = "io.modelcontextprotocol/"
 _LIVES = 60_000  # milliseconds: so long a client may keep a list
-_STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 500}
+_MOST_IN_BATCH = 100
+_METHOD_SHOWN = 80  # characters
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _CODES: tuple[tuple[type[BrainError], int], ...] = (
     (NotJson, PARSE_ERROR),
@@ -98,30 +100,32 @@ class Server:
         """The reply to a message, or to a batch, which legacy clients may send. Over a pipe there are no headers."""
         if not isinstance(message, list):
             return self._one(message, principal, headers, portable=portable)
-        if not message:
-            return failed(ProtocolError(INVALID_REQUEST, _("The batch is empty.")))
+        if not 1 <= len(message) <= _MOST_IN_BATCH:
+            told = _("A batch holds 1 to %(limit)d messages.") % {"limit": _MOST_IN_BATCH}
+            return failed(ProtocolError(INVALID_REQUEST, told))
         replies = [self._one(each, principal, headers, portable=portable).message for each in message]
         said = [cast("Message", reply) for reply in replies if reply is not None]
         return Reply(200, said) if said else Reply(202, None)
 
     def _one(self, message: Any, principal: Principal, headers: Headers | None, *, portable: bool) -> Reply:
         known = id_of(message)
-        modern = False
+        modern = _is_modern_by_header(headers)
         try:
             method, params, is_answered = _opened(message)
             if not is_answered:
                 return Reply(202, None)
-            modern = _is_modern(method, params, headers)
+            modern = modern or method == "server/discover" or f"{_META}protocolVersion" in params.get("_meta", {})
             if modern:
                 _check_modern(method, params, headers)
-            request = Request(method, params, principal, modern, portable)
-            result = self._result(request)
+            result = self._result(Request(method, params, principal, modern, portable or principal.portable))
         except ProtocolError as error:
             return failed(error, known, modern=modern)
-        except Exception:
-            log.exception("A method of MCP failed")
-            told = _("Something went wrong inside; the server's log has the details.")
-            return failed(ProtocolError(INTERNAL_ERROR, told), known, modern=modern)
+        except Exception as error:
+            fault = as_fault(error)
+            if fault is None:
+                log.exception("A method of MCP failed")
+                fault = InternalFault(_("Something went wrong inside; the server's log has the details."))
+            return Reply(status_of(fault) if modern else 200, refused(fault, known, otherwise=INVALID_PARAMS))
         return Reply(200, {"jsonrpc": "2.0", "id": known, "result": result})
 
     def _result(self, request: Request) -> dict[str, Any]:
@@ -134,9 +138,8 @@ class Server:
             return self._modern(self._discovered(), cached=True)
         method = self.methods.get(request.method)
         if method is None:
-            raise ProtocolError(
-                METHOD_NOT_FOUND, _("There is no such method here: %(name)s") % {"name": request.method}
-            )
+            told = _("There is no such method here: %(name)s") % {"name": request.method[:_METHOD_SHOWN]}
+            raise ProtocolError(METHOD_NOT_FOUND, told)
         result = method.answer(request)
         return self._modern(result, cached=method.cached) if request.modern else result
 
@@ -165,13 +168,14 @@ class Server:
 def failed(error: ProtocolError, known: Any = None, *, modern: bool = True) -> Reply:
     """The reply that tells of a fault; legacy clients get those of a request with status 200."""
     body = {"code": error.code, "message": error.message} | ({} if error.data is None else {"data": error.data})
-    status = _STATUS.get(error.code, 400) if modern or known is None else 200
+    refusing = 404 if error.code == METHOD_NOT_FOUND else 400
+    status = refusing if modern or known is None else 200
     return Reply(status, {"jsonrpc": "2.0", "id": known, "error": body})
 
 
-def refused(fault: BrainError, known: Any = None) -> Message:
-    """The message that tells of a fault around a message: no JSON, no key, no database."""
-    code = next((code for kind, code in _CODES if isinstance(fault, kind)), INVALID_REQUEST)
+def refused(fault: BrainError, known: Any = None, *, otherwise: int = INVALID_REQUEST) -> Message:
+    """The message that tells of a fault that is not the protocol's: no JSON, no key, no database."""
+    code = next((code for kind, code in _CODES if isinstance(fault, kind)), otherwise)
     return {
         "jsonrpc": "2.0",
         "id": known,
@@ -207,13 +211,9 @@ def _opened(message: Any) -> tuple[str, dict[str, Any], bool]:
     return method, params, True
 
 
-def _is_modern(method: str, params: Mapping[str, Any], headers: Headers | None) -> bool:
+def _is_modern_by_header(headers: Headers | None) -> bool:
     told = (headers or {}).get("MCP-Protocol-Version", "").strip()
-    return (
-        f"{_META}protocolVersion" in params.get("_meta", {})
-        or bool(told and told not in LEGACY)
-        or (method == "server/discover")
-    )
+    return bool(told) and told not in LEGACY
 
 
 def _check_modern(method: str, params: Mapping[str, Any], headers: Headers | None) -> None:
