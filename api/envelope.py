@@ -9,12 +9,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from api import jsonbody
+from api import jsonbody, repeated
 from api.checking import MOST_FAULTS, Checker, faulty_together
 from api.schemas import ENVELOPE, call
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools import TOOLS
-from memories import repeats, values
+from memories import failures, repeats, values
 from memories.errors import BrainError, Invalid, NotAllowed, TooLarge, Unavailable, UnknownTool
 from memories.limits import limits
 from memories.models.repeat import KEY_LENGTH
@@ -76,7 +76,25 @@ class Via:
 
 
 def handle(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
-    """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored."""
+    """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored.
+
+    A fault of a call that has failed several times in a row says so.
+    """
+    try:
+        answer = _done(tool, arguments, principal, via)
+    except BrainError as fault:
+        fault.times = repeated.times_failed(tool, arguments, principal, {fault.code})
+        raise
+    if is_failure(answer):
+        rows = answer["daten"]
+        times = repeated.times_failed(tool, arguments, principal, {row["fehler"]["code"] for row in rows})
+        rows[0]["fehler"] = repeated.remarked(rows[0]["fehler"], tool, times)
+    else:
+        failures.note_success(principal)
+    return answer
+
+
+def _done(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
     arguments = tool.frame.decoded(arguments)
     references = references_of(arguments)
     if _asks_for_help(arguments):
@@ -142,12 +160,15 @@ def is_failure(answer: Answer) -> bool:
 
 def refusal(name: str | None, fault: BrainError, references: object = None) -> Answer:
     """The answer to a call that was not executed."""
+    fehler = told(fault)
+    if name in _BY_NAME:
+        fehler = repeated.remarked(fehler, _BY_NAME[name], fault.times)
     return {
         "tool": name,
         "erfolg": False,
         "anzahl": {"gesamt": 0, "erfolgreich": 0, "fehlgeschlagen": 0},
         "daten": [],
-        "fehler": told(fault),
+        "fehler": fehler,
         "referenzfelder": references if isinstance(references, dict) else {},
     }
 

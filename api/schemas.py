@@ -171,6 +171,10 @@ FAULT: Schema = {
                 "required": ["code", "feld", "meldung"],
             },
         },
+        "beispiel": {
+            "type": "object",
+            "description": "Ein richtiger Aufruf, wenn derselbe zum dritten Mal in Folge fehlschlägt",
+        },
     },
     "required": ["code", "feld", "meldung"],
 }

@@ -12,6 +12,7 @@ class BrainError(Exception):
 
     code: ClassVar[str]
     meaning: ClassVar[str | Promise]
+    times: int = 1  # in a row that the same call has failed, as far as that is counted
 
     def __init__(self, meldung: str | Promise, feld: str | None = None, faults: Sequence["BrainError"] = ()) -> None:
         """`feld` is a path such as `tags[3]`; `faults` are all faults of one entry, this one the first of them."""

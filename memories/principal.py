@@ -59,6 +59,7 @@ class Principal:
     portable: bool = False
     key_id: int | None = None
     key_name: str = ""
+    failed_before: bool = False  # whether the key's last call failed
     user_id: int | None = None
     user_name: str = ""
 

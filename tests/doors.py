@@ -39,6 +39,12 @@ def entry_for(name: str) -> Any:
             return {"ID": "longterm_999999"} if name == "select_brain_history" else {"limit": 5}
 
 
+def entry_schema(name: str) -> dict[str, Any]:
+    """The schema that holds the tool's parameters: of an entry in `memories`, or of `inhalt`."""
+    inhalt: dict[str, Any] = tool_of(name).input_schema["properties"]["inhalt"]
+    return inhalt["properties"]["memories"]["items"] if tool_of(name).shape is Shape.MEMORIES else inhalt
+
+
 def inhalt_for(name: str, **more: Any) -> dict[str, Any]:
     """A valid `inhalt` for this tool."""
     tool, entry = tool_of(name), entry_for(name)

@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 from api.tool import Shape, Tool
 from api.tools import TOOLS
 from tests.conftest import Agent, note
-from tests.doors import BRAIN, NAMES, fault_of, inhalt_for, now, one_fault, tool_of
+from tests.doors import BRAIN, NAMES, entry_schema, fault_of, inhalt_for, now, one_fault, tool_of
 
 Place = tuple[str, str]  # a tool and one of its parameters
 MOVING = {"index", "ID", "erstellt_am", "aktualisiert_am", "gueltig_bis"}
-
-
-def entry_schema(name: str) -> dict[str, Any]:
-    """The schema that holds the tool's parameters: of an entry in `memories`, or of `inhalt`."""
-    inhalt: dict[str, Any] = tool_of(name).input_schema["properties"]["inhalt"]
-    return inhalt["properties"]["memories"]["items"] if tool_of(name).shape is Shape.MEMORIES else inhalt
 
 
 def nothing(name: str, schema: dict[str, Any]) -> list[Any]:

@@ -119,6 +119,9 @@ class AccessKey(Granted):
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True, editable=False)
+    # The call that failed last, as a digest, and how often in a row; see memories.failures.
+    failed_call = models.CharField(max_length=64, blank=True, default="", editable=False)
+    failed_times = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[Any] = AccessKeyQuerySet.as_manager()
 
@@ -147,6 +150,7 @@ class AccessKey(Granted):
             portable=self.portable,
             key_id=self.pk,
             key_name=self.name,
+            failed_before=self.failed_times > 0,
         )
 
     def revoke(self, at: datetime) -> None:
