@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test check bench bench-search messages node lock
+.PHONY: run test check bench bench-search messages node clients lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -52,12 +52,24 @@ tests/npm/node_modules/.package-lock.json: tests/npm/package-lock.json
 	cd tests/npm && npm ci
 	@touch $@
 
+# The official Python clients of MCP, likewise; two versions cannot be in one place.
+clients: .venv/python1 .venv/python2
+
+.venv/python%: tests/clients/python%.txt | .venv/dev
+	@rm -rf $@
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --target $@ -r $<
+	@touch $@
+
 # Pin newer versions; needs the network.
 lock: .venv/dev
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
 		--upgrade pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
 		--upgrade --group dev pyproject.toml -o requirements-dev.lock
+	for major in 1 2; do \
+		echo "mcp==$$major.*" | $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --no-header --no-annotate --quiet --upgrade - -o tests/clients/python$$major.txt; \
+	done
 
 .venv:
 	@echo "Making .venv"

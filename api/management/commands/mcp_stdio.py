@@ -2,11 +2,15 @@
 
 import os
 import sys
+from argparse import ArgumentParser
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import close_old_connections
+from django.db import Error, close_old_connections, connection
+from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -28,19 +32,39 @@ class Command(BaseCommand):
     help = "Speaks MCP over standard input and output; the access key comes from the environment variable BRAIN_KEY."
     requires_system_checks = ()
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What a client can wish for."""
+        parser.add_argument("--portable", action="store_true", help="one type for each property in the tools' schemas")
+
     def handle(self, *args: Any, **options: Any) -> None:
-        """Answer messages until the input ends."""
-        key = os.environ.get(KEY, "")
-        try:
-            _principal(key)
-        except NotSignedIn as fault:
-            raise CommandError(f"{KEY}: {fault.meldung}") from fault
+        """Answer messages until the input ends, or nobody reads the answers any more."""
+        key = os.environ.get(KEY, "").strip()
+        _check(key)
         answers = _standard_output_alone()
-        for line in _lines(sys.stdin.buffer):
-            reply = _reply(line, key)
-            if reply is not None:
-                answers.write(jsonbody.write(reply) + b"\n")
-                answers.flush()
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            for line in _lines(sys.stdin.buffer):
+                reply = _reply(line, key, portable=options["portable"])
+                if reply is not None:
+                    answers.write(jsonbody.write(reply) + b"\n")
+                    answers.flush()
+
+
+def _check(key: str) -> None:
+    """Tell the person who set it up what is missing. Raises CommandError."""
+    if not key:
+        raise CommandError(
+            _("%(name)s is not set. Make a key with manage.py create_key NAME and put it into this variable.")
+            % {"name": KEY}
+        )
+    try:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            raise CommandError(_("The database lacks migrations: start Brain with make run, or run manage.py migrate."))
+        _principal(key)
+    except Error as error:
+        raise CommandError(_("The database cannot be used: %(reason)s") % {"reason": error}) from error
+    except NotSignedIn as fault:
+        raise CommandError(f"{KEY}: {fault.meldung}") from fault
 
 
 def _standard_output_alone() -> BinaryIO:
@@ -52,9 +76,14 @@ def _standard_output_alone() -> BinaryIO:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes | None]:
-    """The lines that hold something; None for one that is longer than a body may be, which is passed over."""
+    """The lines that hold something; None for one that is longer than a body may be, which is passed over.
+
+    Some programs on Windows begin with a byte order mark, which is no JSON.
+    """
     most = limits().body
+    begun = False
     while line := source.readline(most + 1):
+        line, begun = line if begun else line.removeprefix(BOM_UTF8), True
         if len(line) > most:
             while line and not line.endswith(b"\n"):
                 line = source.readline(most)
@@ -63,14 +92,15 @@ def _lines(source: BinaryIO) -> Iterator[bytes | None]:
             yield line
 
 
-def _reply(line: bytes | None, key: str) -> Message | list[Message] | None:
+def _reply(line: bytes | None, key: str, *, portable: bool) -> Message | list[Message] | None:
     if line is None:
         return refused(TooLarge(_("The message is larger than %(limit)d bytes.") % {"limit": limits().body}))
     message = None
     close_old_connections()
     try:
         message = jsonbody.parse(line)
-        return SERVER.reply(message, _principal(key)).message
+        principal = _principal(key)
+        return SERVER.reply(message, principal, portable=portable, size=len(line)).message
     except Exception as error:
         fault = as_fault(error)
         if fault is None:
