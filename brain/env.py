@@ -1,9 +1,11 @@
 """Typed readers of the environment that fail loudly: a wrong setting stops the start, with its name."""
 
 import os
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -45,6 +47,20 @@ def choice(name: str, words: Sequence[str]) -> str:
     if raw and raw not in words:
         raise ImproperlyConfigured(f"{name} must be empty or one of {', '.join(words)}, not {raw!r}.")
     return raw
+
+
+def public_address(name: str) -> str:
+    """The variable as the address that others reach this server by, scheme and host alone, or empty."""
+    raw = os.environ.get(name, "").strip().rstrip("/").lower()
+    if raw and not re.fullmatch(r"https://[a-z0-9.-]+(:[0-9]+)?|http://(localhost|127\.0\.0\.1)(:[0-9]+)?", raw):
+        raise ImproperlyConfigured(f"{name} must be like https://brain.example.org, without a path, not {raw!r}.")
+    return raw
+
+
+def needs(name: str, module: str, extra: str) -> None:
+    """Refuse to start when what this variable switches on is not installed."""
+    if find_spec(module) is None:
+        raise ImproperlyConfigured(f"{name} needs more packages: pip install '.[{extra}]'")
 
 
 def time_zone(name: str, default: str) -> str:
