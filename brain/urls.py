@@ -1,5 +1,6 @@
 """The addresses of the project."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
@@ -17,6 +18,8 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
 ]
+if settings.BRAIN_OAUTH:
+    urlpatterns.append(path("", include("oauth.urls")))
 
 handler400 = "api.faults.bad_request"
 handler403 = "api.faults.permission_denied"
