@@ -15,6 +15,7 @@ from api.schemas import ENVELOPE, call
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools import TOOLS
 from memories import failures, repeats, values
+from memories.calls import Metered, metered
 from memories.errors import BrainError, Invalid, NotAllowed, TooLarge, Unavailable, UnknownTool
 from memories.limits import limits
 from memories.models.repeat import KEY_LENGTH
@@ -73,6 +74,7 @@ class Via:
     tuer: str
     idempotency_key: str | None = None
     erwartete_version: int | None = None
+    size: int = 0
 
 
 def handle(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
@@ -96,6 +98,32 @@ def handle(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer
 
 def _done(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
     arguments = tool.frame.decoded(arguments)
+    with metered(_claimed(tool, arguments, principal, via)) as call:
+        answer = _handled(tool, arguments, principal, via)
+        call.gesamt, call.erfolgreich, call.fehlgeschlagen = (
+            answer["anzahl"][name] for name in ("gesamt", "erfolgreich", "fehlgeschlagen")
+        )
+    return answer
+
+
+def _claimed(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Metered:
+    """The call as its record tells it: what is said by whom, not yet checked."""
+    inhalt = arguments.get("inhalt") if isinstance(arguments, dict) else None
+    inhalt = inhalt if isinstance(inhalt, dict) else {}
+    entries = inhalt.get(tool.shape.value)
+    return Metered(
+        principal,
+        via.tuer,
+        tool.name,
+        writes=tool.writes,
+        nutzer=values.as_claimed(inhalt.get("nutzer"), limits().kennung),
+        agent=values.as_claimed(inhalt.get("agent"), limits().kennung),
+        entries=(len(entries) if isinstance(entries, list) else 1) if tool.writes else 0,
+        size=via.size,
+    )
+
+
+def _handled(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
     references = references_of(arguments)
     if _asks_for_help(arguments):
         return _answered(tool, [define(tool, principal)], {}, references)

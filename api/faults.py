@@ -91,8 +91,8 @@ def with_headers(response: Response, fault: BrainError) -> Response:
     if isinstance(fault, NotSignedIn):
         ways_in: Any = api_settings.DEFAULT_AUTHENTICATION_CLASSES
         response["WWW-Authenticate"] = ways_in[0]().authenticate_header(None)
-    if isinstance(fault, Unavailable):
-        response["Retry-After"] = _RETRY_AFTER
+    if isinstance(fault, (Unavailable, TooMany)):
+        response["Retry-After"] = str(fault.retry_after) if isinstance(fault, TooMany) else _RETRY_AFTER
     return response
 
 

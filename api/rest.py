@@ -12,6 +12,7 @@ from api.envelope import Via
 from api.faults import answer_fault
 from api.tool import Tool
 from api.tools import TOOLS
+from api.wire import body_size
 from memories.errors import BrainError, Invalid
 from memories.principal import Principal
 
@@ -46,6 +47,7 @@ def _via(request: Request) -> Via:
         "rest",
         idempotency_key=request.headers.get("Idempotency-Key"),
         erwartete_version=int(version) if version else None,
+        size=body_size(request),
     )
 
 

@@ -25,12 +25,20 @@ class EnvelopeParser(BaseParser):
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         """The body's value. Raises NotJson or BodyTooLarge."""
-        del media_type, parser_context
+        del media_type
         most = limits().body
         body = stream.read(most + 1)
         if len(body) > most:
             raise BodyTooLarge(_("The body is larger than %(limit)d bytes.") % {"limit": most})
+        if parser_context:
+            parser_context["request"].body_size = len(body)
         return jsonbody.parse(body)
+
+
+def body_size(request: Request) -> int:
+    """How many bytes the request's body had."""
+    size: int = getattr(request, "body_size", 0)
+    return size
 
 
 class EnvelopeRenderer(BaseRenderer):

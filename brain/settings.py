@@ -11,12 +11,19 @@ from django.utils.translation import gettext_lazy as _
 
 from api.schemas import REFUSAL
 from brain import env
+from memories.principal import Quota
 
 VERSION = "0.1.0"  # also in pyproject.toml
 BASE_DIR = Path(__file__).resolve().parent.parent
 BRAIN_DATA = env.folder("BRAIN_DATA", BASE_DIR / "data")
 BRAIN_LIMITS = env.limits(os.environ)
 BRAIN_SHORTTERM_DAYS = env.whole_number("BRAIN_SHORTTERM_DAYS", 7)
+BRAIN_QUOTA = Quota(
+    calls_a_minute=env.whole_number("BRAIN_CALLS_A_MINUTE", 10_000),
+    entries_a_day=env.whole_number("BRAIN_ENTRIES_A_DAY", 1_000_000),
+    bytes_a_day=env.whole_number("BRAIN_BYTES_A_DAY", 10 * 1024**3),
+)
+BRAIN_CALLS_DAYS = env.whole_number("BRAIN_CALLS_DAYS", 90)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 

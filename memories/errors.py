@@ -118,10 +118,14 @@ class NoSuchAddress(BrainError):
 
 
 class TooMany(BrainError):
-    """Too many calls in too short a time."""
+    """A limit of the key is reached; `retry_after` is the number of seconds until it is lifted."""
 
     code = "zu_viele"
-    meaning = _("Too many calls; the header Retry-After says when to try again.")
+    meaning = _("A limit of the key is reached; the header Retry-After says when to try again.")
+
+    def __init__(self, meldung: str | Promise, feld: str | None = None, *, retry_after: int) -> None:
+        super().__init__(meldung, feld)
+        self.retry_after = retry_after
 
 
 class Unavailable(BrainError):

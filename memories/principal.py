@@ -44,6 +44,20 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """A key's limits, and what it had used of them in a minute and on a day when it was looked up."""
+
+    calls_a_minute: int
+    entries_a_day: int
+    bytes_a_day: int
+    minute: int = 0
+    calls: int = 0
+    day: int = 0
+    entries: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """An access key or a person: what it reaches, and whom it may speak for.
 
@@ -60,6 +74,8 @@ class Principal:
     key_id: int | None = None
     key_name: str = ""
     failed_before: bool = False  # whether the key's last call failed
+    account_name: str = ""
+    quota: Quota | None = None
     user_id: int | None = None
     user_name: str = ""
 

@@ -32,6 +32,17 @@ def clean_text(text: str, feld: str | None) -> str:
     return text
 
 
+def as_claimed(value: object, limit: int) -> str:
+    """Whatever a caller sent as an identifier, as a text that can be kept in a record of the call."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return ""
+    try:
+        text = str(value)[:limit]
+    except ValueError:  # more digits than Python turns into text
+        return ""
+    return _LONE_SURROGATE.sub("?", text.replace("\0", "?"))
+
+
 def limited_text(text: str, feld: str, limit: int) -> str:
     """The text, byte for byte, of at most `limit` characters."""
     if len(text) > limit:

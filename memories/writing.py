@@ -126,7 +126,7 @@ def _commit(
     for pause in (*_PAUSES, None):
         done: Sequence[Result | BrainError] | None = None
         try:
-            with _turn(), transaction.atomic():
+            with turn(), transaction.atomic():
                 done = write(part)
         except _MAY_PASS as fault:
             if not _may_pass(fault):
@@ -182,7 +182,7 @@ def _landed(done: Sequence[Result | BrainError], landed: Callable[[Sequence[Resu
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
+def turn() -> Iterator[None]:
     """On SQLite one write of this process at a time: its threads queue here instead of polling the file's lock."""
     if connection.vendor == "sqlite":
         with _sqlite_turn:

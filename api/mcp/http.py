@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from api.faults import as_fault, status_of, with_headers
 from api.mcp.protocol import Server, refused
 from api.mcp.server import SERVER
+from api.wire import body_size
 from memories.errors import NotAllowed
 from memories.principal import Principal
 
@@ -35,8 +36,12 @@ class McpView(APIView):
         """Answer a message."""
         portable = request.query_params.get("schema") == "portable"
         principal = cast("Principal", request.user)
-        reply = self.server.reply(request.data, principal, headers=request.headers, portable=portable)
-        return Response(reply.message, status=reply.status)
+        message = request.data
+        reply = self.server.reply(
+            message, principal, headers=request.headers, portable=portable, size=body_size(request)
+        )
+        response = Response(reply.message, status=reply.status)
+        return with_headers(response, reply.fault) if reply.fault else response
 
     def handle_exception(self, exc: Exception) -> Response:
         """What went wrong around the message, in the protocol's form."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from api import envelope
 from api.faults import as_fault, status_of
-from memories.errors import BrainError, InternalFault, NotJson, Unavailable
+from memories.errors import BrainError, InternalFault, NotJson, TooMany, Unavailable
 from memories.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ class Request:
     principal: Principal
     modern: bool
     portable: bool = False
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Reply:
 
     status: int
     message: Message | list[Message] | None
+    fault: BrainError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +97,26 @@ class Server:
     methods: Mapping[str, Method]
 
     def reply(
-        self, message: Any, principal: Principal, *, headers: Headers | None = None, portable: bool = False
+        self,
+        message: Any,
+        principal: Principal,
+        *,
+        headers: Headers | None = None,
+        portable: bool = False,
+        size: int = 0,
     ) -> Reply:
         """The reply to a message, or to a batch, which legacy clients may send. Over a pipe there are no headers."""
         if not isinstance(message, list):
-            return self._one(message, principal, headers, portable=portable)
+            return self._one(message, principal, headers, portable=portable, size=size)
         if not 1 <= len(message) <= _MOST_IN_BATCH:
             told = _("A batch holds 1 to %(limit)d messages.") % {"limit": _MOST_IN_BATCH}
             return failed(ProtocolError(INVALID_REQUEST, told))
-        replies = [self._one(each, principal, headers, portable=portable).message for each in message]
+        share = size // len(message)
+        replies = [self._one(each, principal, headers, portable=portable, size=share).message for each in message]
         said = [cast("Message", reply) for reply in replies if reply is not None]
         return Reply(200, said) if said else Reply(202, None)
 
-    def _one(self, message: Any, principal: Principal, headers: Headers | None, *, portable: bool) -> Reply:
+    def _one(self, message: Any, principal: Principal, headers: Headers | None, *, portable: bool, size: int) -> Reply:
         known = id_of(message)
         modern = _is_modern_by_header(headers)
         try:
@@ -117,7 +126,7 @@ class Server:
             modern = modern or method == "server/discover" or f"{_META}protocolVersion" in params.get("_meta", {})
             if modern:
                 _check_modern(method, params, headers)
-            result = self._result(Request(method, params, principal, modern, portable or principal.portable))
+            result = self._result(Request(method, params, principal, modern, portable or principal.portable, size))
         except ProtocolError as error:
             return failed(error, known, modern=modern)
         except Exception as error:
@@ -125,7 +134,8 @@ class Server:
             if fault is None:
                 log.exception("A method of MCP failed")
                 fault = InternalFault(_("Something went wrong inside; the server's log has the details."))
-            return Reply(status_of(fault) if modern else 200, refused(fault, known, otherwise=INVALID_PARAMS))
+            status = status_of(fault) if modern or isinstance(fault, TooMany) else 200
+            return Reply(status, refused(fault, known, otherwise=INVALID_PARAMS), fault)
         return Reply(200, {"jsonrpc": "2.0", "id": known, "result": result})
 
     def _result(self, request: Request) -> dict[str, Any]:

@@ -1,10 +1,14 @@
 """What Brain offers over MCP, method by method."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 from api.mcp import completion, prompts, resources, tools
-from api.mcp.protocol import Method, Server
+from api.mcp.protocol import Method, Request, Server
+from memories.calls import Metered, metered
 
 
 def _instructions() -> str:
@@ -20,6 +24,16 @@ def _instructions() -> str:
     )
 
 
+def _recorded(name: str, answer: Callable[[Request], dict[str, Any]]) -> Callable[[Request], dict[str, Any]]:
+    """The method, counted and recorded as a question: what it tells comes from memories."""
+
+    def asked(request: Request) -> dict[str, Any]:
+        with metered(Metered(request.principal, "mcp", name, writes=False, size=request.size)):
+            return answer(request)
+
+    return asked
+
+
 SERVER = Server(
     info={"name": "brain", "title": "Brain", "version": settings.VERSION},
     instructions=_instructions,
@@ -27,11 +41,11 @@ SERVER = Server(
     methods={
         "tools/list": Method(tools.listed, cached=True),
         "tools/call": Method(tools.called),
-        "resources/list": Method(resources.listed, cached=True),
+        "resources/list": Method(_recorded("resources/list", resources.listed), cached=True),
         "resources/templates/list": Method(resources.templates, cached=True),
-        "resources/read": Method(resources.read, cached=True),
+        "resources/read": Method(_recorded("resources/read", resources.read), cached=True),
         "prompts/list": Method(prompts.listed, cached=True),
         "prompts/get": Method(prompts.got),
-        "completion/complete": Method(completion.completed),
+        "completion/complete": Method(_recorded("completion/complete", completion.completed)),
     },
 )

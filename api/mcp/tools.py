@@ -12,7 +12,7 @@ from api.faults import as_fault
 from api.mcp.protocol import INVALID_PARAMS, ProtocolError, Request
 from api.schemas import Schema
 from api.tool import Tool
-from memories.errors import InternalFault
+from memories.errors import InternalFault, TooMany
 from memories.principal import Principal
 
 log = logging.getLogger(__name__)
@@ -26,14 +26,16 @@ def listed(request: Request) -> dict[str, Any]:
 
 
 def called(request: Request) -> dict[str, Any]:
-    """`tools/call`: the envelope's answer, as JSON and once more as the text of that JSON."""
+    """`tools/call`: the envelope's answer, as JSON and once more as the text of that JSON. Raises TooMany."""
     tool = _found(request.params.get("name"), request.principal)
     arguments = request.params.get("arguments")
     arguments = {} if arguments is None else arguments
     try:
         answer = envelope.handle(
-            tool, arguments, request.principal, Via("mcp", idempotency_key=_idempotency_key(request))
+            tool, arguments, request.principal, Via("mcp", idempotency_key=_idempotency_key(request), size=request.size)
         )
+    except TooMany:
+        raise
     except Exception as error:
         fault = as_fault(error)
         if fault is None:

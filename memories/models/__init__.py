@@ -1,6 +1,7 @@
 """The nouns: memories and their versions, tags, access keys."""
 
 from memories.models.access import AccessKey, Grant, ServiceAccount
+from memories.models.call import CallRecord, KeyUsage
 from memories.models.memory import (
     Aktion,
     BrainMemory,
@@ -24,9 +25,11 @@ __all__ = [
     "BrainMemory",
     "BrainTag",
     "BrainVersion",
+    "CallRecord",
     "EmbeddingProfile",
     "Grant",
     "HandledEntry",
+    "KeyUsage",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",

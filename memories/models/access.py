@@ -14,9 +14,10 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext_lazy as _
 
-from memories.principal import ALL_KINDS, Action, Principal, Reach
+from memories.principal import ALL_KINDS, Action, Principal, Quota, Reach
 
 NAME_LENGTH = 150
+_DEFAULT = _("Empty: the server's setting.")
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 _VERBS = {Action.READ: "view", Action.WRITE: "change", Action.DELETE: "delete", Action.RESTORE: "restore"}
 
@@ -52,7 +53,7 @@ class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
         prefix, _dot, secret = presented.partition(".")
         if not (presented.isascii() and presented.isprintable()):
             return None
-        key = self.usable(timezone.now()).select_related("account").filter(prefix=prefix).first()
+        key = self.usable(timezone.now()).select_related("account", "usage").filter(prefix=prefix).first()
         given = _digest(prefix, secret)
         known = key.digest if key else _digest("", "")  # the same work for an unknown prefix
         return key if constant_time_compare(given, known) and key else None
@@ -116,6 +117,11 @@ class AccessKey(Granted):
         default=False,
         help_text=_("Tells the tools over MCP with one type for each field, as clients on Gemini models need it."),
     )
+    calls_a_minute = models.PositiveIntegerField(_("calls a minute"), null=True, blank=True, help_text=_DEFAULT)
+    entries_a_day = models.PositiveBigIntegerField(
+        _("entries written a day"), null=True, blank=True, help_text=_DEFAULT
+    )
+    bytes_a_day = models.PositiveBigIntegerField(_("bytes received a day"), null=True, blank=True, help_text=_DEFAULT)
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True, editable=False)
@@ -148,9 +154,19 @@ class AccessKey(Granted):
             agent=_only(self.agent),
             tools=_only(self.tools),
             portable=self.portable,
+            quota=self._quota(),
+            account_name=self.account.name,
             key_id=self.pk,
             key_name=self.name,
             failed_before=self.failed_times > 0,
+        )
+
+    def _quota(self) -> Quota:
+        used: Any = getattr(self, "usage", None)
+        limits = {name: getattr(self, name) for name in ("calls_a_minute", "entries_a_day", "bytes_a_day")}
+        return Quota(
+            **{name: getattr(settings.BRAIN_QUOTA, name) if own is None else own for name, own in limits.items()},
+            **({name: getattr(used, name) for name in ("minute", "calls", "day", "entries", "bytes")} if used else {}),
         )
 
     def revoke(self, at: datetime) -> None:

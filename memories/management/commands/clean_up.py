@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories import repeats, services
+from memories import calls, repeats, services
 from memories.errors import BrainError
 from memories.principal import SYSTEM, Origin
 
@@ -24,6 +24,8 @@ class Command(BaseCommand):
         except BrainError as fault:
             raise CommandError(str(fault.meldung)) from fault
         self.stdout.write(_("Deleted: %(number)d") % {"number": deleted})
+        records = calls.forget(timezone.now())
+        self.stdout.write(_("Records of calls removed: %(number)d") % {"number": records})
         forgotten = repeats.forget(timezone.now())
         self.stdout.write(_("Answers for repeated calls forgotten: %(number)d") % {"number": forgotten})
 
