@@ -55,9 +55,12 @@ class Corpus:
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """So many memories."""
         for start in range(0, rows, AT_ONCE):
-            size = min(AT_ONCE, rows - start)
-            rng = np.random.default_rng([_SEED, start])
-            yield Chunk(self._texts(rng, size, start), self.vectors(rng, size))
+            yield self.chunk(start, min(AT_ONCE, rows - start))
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        """So many memories from this number on."""
+        rng = np.random.default_rng([_SEED, start])
+        return Chunk(self._texts(rng, size, start), self.vectors(rng, size))
 
     def _texts(self, rng: np.random.Generator, size: int, start: int) -> list[str]:
         drawn = np.searchsorted(self._cumulated, rng.random((size, _WORDS)))
