@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from api import envelope, jsonbody
+from api.mcp.protocol import MODERN
 from bench.plain.models import PlainMemory
 from memories import services
 from memories.embeddings import put_embedding
@@ -48,14 +49,15 @@ def main() -> int:
     single_against_plain_view(post)
     versions_against_libraries()
     validation(post)
+    mcp_beside_rest(post)
     where_time_goes(post)
     return 0
 
 
-def _poster(application: Any, key: str) -> Callable[[str, bytes], bytes]:
+def _poster(application: Any, key: str) -> Callable[..., bytes]:
     """Calls the WSGI application as a server does, without a network."""
 
-    def post(path: str, body: bytes) -> bytes:
+    def post(path: str, body: bytes, **headers: str) -> bytes:
         environ = {
             "REQUEST_METHOD": "POST",
             "PATH_INFO": path,
@@ -68,6 +70,7 @@ def _poster(application: Any, key: str) -> Callable[[str, bytes], bytes]:
             "wsgi.input": io.BytesIO(body),
             "wsgi.url_scheme": "http",
             "wsgi.errors": io.StringIO(),
+            **headers,
         }
         response = application(environ, lambda *_: None)
         answer = b"".join(response)
@@ -246,6 +249,39 @@ def validation(post: Callable[[str, bytes], bytes]) -> None:
     print(
         f"100 x 1,536 numbers: call {call:.1f} ms, validation {check:.1f} ms, share {check / call:.2f} (at most 0.20)"
     )
+
+
+def mcp_beside_rest(post: Callable[..., bytes]) -> None:
+    """The same calls over both doors: MCP's frame, headers, and the answer's text inside the text of the answer."""
+    calls = [
+        ("insert of 100", "insert_brain_longterm_memory", {"memories": entries(ENTRIES, 384)}, 1),
+        ("select of 20", "select_brain_longterm_memory", {"limit": 20}, 20),
+        ("search", "search_brain", {"suche": "Kündigungsfrist Quartalsende"}, 10),
+    ]
+    for told, name, asked, many in calls:
+        arguments = {"inhalt": {**asked, "nutzer": "anna", "agent": "planer"}}
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        }
+        params = {"name": name, "arguments": arguments, "_meta": meta}
+        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        headers = {"HTTP_MCP_PROTOCOL_VERSION": MODERN, "HTTP_MCP_METHOD": "tools/call", "HTTP_MCP_NAME": name}
+        body = json.dumps({"tool": name, "arguments": arguments}).encode()
+        assert json.loads(post("/mcp", message, **headers))["result"]["structuredContent"]["erfolg"]
+        assert json.loads(post("/api/tools/", body))["erfolg"]
+
+        def over_mcp(message: bytes = message, headers: dict[str, str] = headers, many: int = many) -> None:
+            for _time in range(many):
+                post("/mcp", message, **headers)
+
+        def over_rest(body: bytes = body, many: int = many) -> None:
+            for _time in range(many):
+                post("/api/tools/", body)
+
+        mcp, rest = alternating(over_mcp, over_rest)
+        print(f"MCP, {told}: {mcp / many:.2f} ms, REST {rest / many:.2f} ms, ratio {mcp / rest:.2f} (at most 1.1)")
 
 
 def where_time_goes(post: Callable[[str, bytes], bytes]) -> None:
