@@ -16,7 +16,8 @@ PGVECTOR = BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embe
 
 test: .venv/dev
 	$(BIN)/python -m pytest
-	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest
+	@# The clients of MCP see no difference.
+	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev

@@ -5,6 +5,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from api.mcp.prompts import PROMPTS
+from api.mcp.protocol import LEGACY, MODERN
 from api.tools import TOOLS
 from memories.errors import ERRORS
 from memories.limits import Limits
@@ -49,6 +51,14 @@ def test_the_tables_name_every_tool_and_every_code() -> None:
     assert _first_column("Fault codes") == [error.code for error in ERRORS]
 
 
+def test_the_section_on_mcp_names_every_prompt_and_version() -> None:
+    section = _section("MCP")
+    (row,) = re.findall(r"^\| prompts \| (.*) \|$", section, flags=re.MULTILINE)
+    assert re.findall(r"`([a-z_]+)`", row) == list(PROMPTS)
+    assert MODERN in section
+    assert LEGACY[0] in section
+
+
 def test_the_settings_table_has_every_limit_with_its_default() -> None:
     rows = dict(re.findall(r"\| `BRAIN_LIMIT_([A-Z_]+)` \| ([0-9]+) \|", _section("Settings")))
     assert rows == {field.name.upper(): str(field.default) for field in fields(Limits)}
@@ -58,7 +68,8 @@ def test_every_setting_that_is_read_is_in_the_table() -> None:
     root = Path(__file__).parent.parent
     read = {
         name
-        for file in [*(root / "brain").rglob("*.py")]
+        for folder in ("brain", "api")
+        for file in (root / folder).rglob("*.py")
         for name in re.findall(r'"(BRAIN_[A-Z_]+|DATABASE_URL)"', file.read_text(encoding="utf-8"))
         if name != "BRAIN_LIMIT_"
     }
