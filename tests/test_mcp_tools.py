@@ -13,7 +13,7 @@ from api.tools import TOOLS
 from memories import reading
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, NAMES, inhalt_for
-from tests.mcp import ERAS, INVALID_PARAMS, Mcp, answer_of, error_of, message
+from tests.mcp import ERAS, INVALID_PARAMS, Mcp, answer_of, error_of, message, meta
 from tests.test_contract import GIVEN, GIVEN_NAMES, MOST_DEFINED
 from tests.trouble import database_away
 
@@ -355,3 +355,42 @@ def test_a_modern_call_carries_who_answered(anna: Agent) -> None:
     result = Mcp(anna).call("select_brain_tags", {"help": 1})
     assert result["resultType"] == "complete"
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "brain"
+
+
+# Repeats
+
+
+def _with_key(agent: Agent, era: str, key: Any, arguments: Any) -> Any:
+    own = meta() if era == "modern" else {}
+    return Mcp(agent, era).send(
+        "tools/call", {"name": INSERT, "arguments": arguments, "_meta": {**own, "idempotencyKey": key}}
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_repeated_with_its_key_is_answered_again_and_executed_once_at_either_door(anna: Agent, era: str) -> None:
+    arguments = {"inhalt": inhalt_for(INSERT)}
+    first = answer_of(_with_key(anna, era, "k-1", arguments))["result"]["structuredContent"]
+    again = answer_of(_with_key(anna, era, "k-1", arguments))["result"]["structuredContent"]
+    by_rest = anna.post(INSERT, arguments, **{"Idempotency-Key": "k-1"}).json()
+    assert first["erfolg"] is True
+    assert [row["ID"] for answer in (again, by_rest) for row in answer["daten"]] == [first["daten"][0]["ID"]] * 2
+    assert len(anna.call(SELECT)["daten"]) == 1
+    other = answer_of(_with_key(anna, era, "k-1", {"inhalt": inhalt_for(INSERT), "referenzfelder": {"n": 1}}))["result"]
+    assert other["isError"] is True
+    assert other["structuredContent"]["fehler"]["code"] == "schluessel_wiederverwendet"
+    assert len(anna.call(SELECT)["daten"]) == 1
+
+
+@pytest.mark.parametrize("key", [5, True, [], {}, 1.5])
+def test_a_key_for_repeats_that_is_no_text_is_a_fault_of_the_protocol(anna: Agent, key: Any) -> None:
+    error = error_of(_with_key(anna, "modern", key, {"inhalt": inhalt_for(INSERT)}), 400)
+    assert (error["code"], "idempotencyKey" in error["message"]) == (INVALID_PARAMS, True)
+    assert anna.call(SELECT)["daten"] == []
+
+
+@pytest.mark.parametrize("key", ["", "x" * 10_000, "a\nb", "\ud800", "a\0b"])
+def test_a_key_for_repeats_of_another_form_is_the_calls_fault(anna: Agent, key: str) -> None:
+    result = answer_of(_with_key(anna, "modern", key, {"inhalt": inhalt_for(INSERT)}))["result"]
+    assert (result["isError"], result["structuredContent"]["fehler"]["code"]) == (True, "ungueltig")
+    assert anna.call(SELECT)["daten"] == []

@@ -30,10 +30,9 @@ def called(request: Request) -> dict[str, Any]:
     tool = _found(request.params.get("name"), request.principal)
     arguments = request.params.get("arguments")
     arguments = {} if arguments is None else arguments
+    via = Via("mcp", idempotency_key=_idempotency_key(request), size=request.size)
     try:
-        answer = envelope.handle(
-            tool, arguments, request.principal, Via("mcp", idempotency_key=_idempotency_key(request), size=request.size)
-        )
+        answer = envelope.handle(tool, arguments, request.principal, via)
     except TooMany:
         raise
     except Exception as error:
