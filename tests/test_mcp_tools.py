@@ -198,9 +198,15 @@ class World:
         return {"ID": kennung, "kurzbeschreibung": "Neu", "memory": "Neu.", "tags": ["neu"]}
 
     def told(self, value: Any) -> Any:
-        """What is left when IDs are numbered as they appear, and times and doors are taken out."""
+        """What is left when IDs are numbered as they appear, and times and doors are taken out.
+
+        Messages may name IDs as examples, which must not be taken for one that exists.
+        """
         if isinstance(value, dict):
-            return {name: None if name in MOVING else self.told(child) for name, child in value.items()}
+            kept = {name: child for name, child in value.items() if name not in MOVING}
+            return {
+                name: ID.sub("<ID>", child) if name == "meldung" else self.told(child) for name, child in kept.items()
+            }
         if isinstance(value, list):
             return [self.told(child) for child in value]
         if isinstance(value, str):
