@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories import values
+from memories.errors import Invalid
 from memories.models import AccessKey, ServiceAccount
 from memories.models.access import NAME_LENGTH
+from memories.principal import ALL_KINDS
 
 
 def make_key(
@@ -17,14 +20,18 @@ def make_key(
     only: Mapping[str, Sequence[str] | None],
     may_write: bool,
     expires_at: datetime | None,
+    **more: object,
 ) -> tuple[AccessKey, str]:
-    """A new key of the service account, made when needed, and the key's text. Of `only`, None means all."""
-    key = AccessKey(name=key_name(name, "name"), may_write=may_write, expires_at=expires_at)
+    """A new key of the service account, made when needed, and the key's text. Of `only`, None means all.
+
+    `more` are further fields of the key: may_delete, may_restore, portable, and its own limits of use.
+    """
+    key = AccessKey(name=key_name(name, "name"), may_write=may_write, expires_at=expires_at, **more)
     for limit, allowed in only.items():
         setattr(key, limit, canonical_limit(allowed, limit))
     text = key.issue()
     with transaction.atomic():
-        key.account, _made = ServiceAccount.objects.get_or_create(name=key_name(account, "account"))
+        key.account, _is_new = ServiceAccount.objects.get_or_create(name=key_name(account, "account"))
         key.save()
     return key, text
 
@@ -38,4 +45,6 @@ def canonical_limit(allowed: Sequence[str] | None, feld: str) -> list[str] | Non
     """The values that a key is limited to, each once; None is all."""
     if allowed is None:
         return None
+    if feld == "typen" and not ALL_KINDS.issuperset(allowed):
+        raise Invalid(_("The kinds are longterm, shortterm and brain."), feld)
     return list(dict.fromkeys(values.identifier(value, feld) for value in allowed))

@@ -72,10 +72,12 @@ def note(**fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def agent_with(db: None) -> Callable[..., Agent]:
-    """Makes an agent with a key of these limits (nutzer, agent, scope, tools: lists; may_write, expires_at)."""
+    """Makes an agent with a key of these limits (lists such as nutzer, scope, tools) and flags (such as may_delete)."""
 
-    def make(who: str = "anna", *, may_write: bool = True, expires_at: Any = None, **only: Any) -> Agent:
-        _key, text = make_key(name=who, account=who, only=only, may_write=may_write, expires_at=expires_at)
+    def make(who: str = "anna", *, may_write: bool = True, expires_at: Any = None, **more: Any) -> Agent:
+        only = {name: value for name, value in more.items() if isinstance(value, list)}
+        flags = {name: value for name, value in more.items() if name not in only}
+        _key, text = make_key(name=who, account=who, only=only, may_write=may_write, expires_at=expires_at, **flags)
         return Agent(text, nutzer=who, agent=(only.get("agent") or ["planer"])[0])
 
     return make

@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
+from django.utils import timezone
 
 from memories.admin import ADMINS
 from memories.keys import make_key
 from memories.kinds import BRAIN, KINDS, LONGTERM
-from memories.models import AccessKey, EmbeddingProfile, LongtermMemory, ServiceAccount
+from memories.models import AccessKey, CallRecord, EmbeddingProfile, LongtermMemory, ServiceAccount
 from tests.admincast import form, person, store, url
 
 pytestmark = pytest.mark.django_db
@@ -62,6 +64,9 @@ def keys() -> dict[str, int]:
         "serviceaccount": key.account_id,
         "tag": 1,
         "embeddingprofile": profile.pk,
+        "user": User.objects.create_user("ziel").pk,
+        "group": Group.objects.create(name="Ziel").pk,
+        "callrecord": CallRecord.objects.create(zeitpunkt=timezone.now(), tuer="rest", tool="t", code="ok").pk,
     }
 
 

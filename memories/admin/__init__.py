@@ -1,9 +1,12 @@
 """The admin: thin, one service call each. Registered here, by name."""
 
 from django.contrib import admin
+from django.contrib.auth.models import Group, User
 
+from memories.admin.calls import CallRecordAdmin
 from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
+from memories.admin.people import GroupAdmin, UserAdmin
 from memories.admin.profiles import EmbeddingProfileAdmin
 from memories.admin.tags import TagAdmin
 from memories.admin.versions import BrainVersionAdmin, LongtermVersionAdmin, ShorttermVersionAdmin
@@ -11,6 +14,7 @@ from memories.models import (
     AccessKey,
     BrainMemory,
     BrainVersion,
+    CallRecord,
     EmbeddingProfile,
     LongtermMemory,
     LongtermVersion,
@@ -31,8 +35,13 @@ ADMINS = (
     (EmbeddingProfile, EmbeddingProfileAdmin),
     (AccessKey, AccessKeyAdmin),
     (ServiceAccount, ServiceAccountAdmin),
+    (CallRecord, CallRecordAdmin),
+    (User, UserAdmin),
+    (Group, GroupAdmin),
 )
 
+for stock in (User, Group):
+    admin.site.unregister(stock)
 for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 

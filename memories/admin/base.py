@@ -77,7 +77,10 @@ class BrainAdmin(ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The list with its sentence."""
-        return super().changelist_view(request, {"explanation": self.list_explanation} | (extra_context or {}))
+        explanation = self.list_explanation
+        if not principal_of(request.user).reaches:
+            explanation = _("No grant says which memories you may see. An administrator can give you one.")
+        return super().changelist_view(request, {"explanation": explanation} | (extra_context or {}))
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -109,9 +112,16 @@ class ReadOnlyAdmin(BrainAdmin):
 
 
 def may(request: HttpRequest, action: Action, kind: Kind, obj: Any = None) -> bool:
-    """Whether the person may do this with memories of the kind, or with this one, live or a version."""
-    principal = principal_of(request.user)
-    return principal.may(action, kind.typ) if obj is None else obj.allows(principal, action)
+    """Whether the person may do this with memories of the kind, or with this one, live or a version.
+
+    A list opens for whoever may view the kind, and is empty without a grant.
+    """
+    if obj is not None:
+        return bool(obj.allows(principal_of(request.user), action))
+    if action is Action.READ:
+        user: Any = request.user
+        return bool(user.has_perm(f"memories.view_{kind.typ}memory"))
+    return principal_of(request.user).may(action, kind.typ)
 
 
 def origin_of(request: HttpRequest) -> Origin:

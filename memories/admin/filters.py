@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories import values
-from memories.errors import BrainError
+from memories.errors import ERRORS, BrainError
 from memories.models import Aktion, MemoryTyp, ScopeTyp
 
 
@@ -138,6 +138,28 @@ class DoorFilter(ChoiceFilter):
     title = _("door")
     parameter_name = "tuer"
     options = [(name, name) for name in ("rest", "mcp", "admin", "import", "command")]
+
+
+class CalledToolFilter(TextFilter):
+    """The tool's name."""
+
+    title = _("tool")
+    parameter_name = column = "tool"
+
+
+class KeyNameFilter(TextFilter):
+    """The name of the access key."""
+
+    title = _("access key")
+    parameter_name = column = "schluessel"
+
+
+class OutcomeFilter(ChoiceFilter):
+    """What came of a call."""
+
+    title = _("outcome")
+    parameter_name = "code"
+    options = [("ok", "ok"), ("begonnen", _("never ended")), *((error.code, error.code) for error in ERRORS)]
 
 
 def start_of_day(days_ago: int) -> datetime:

@@ -23,13 +23,37 @@ from memories.models import AccessKey
 if TYPE_CHECKING:
     from django.urls import URLPattern
 
-_LIMITS = ("nutzer", "agent", "scope", "tools")
+LIMITS = ("typen", "nutzer", "agent", "scope", "scope_vk")
+_KEY_LIMITS = (*LIMITS, "tools")
+_MAY = ("may_write", "may_delete", "may_restore", "portable")
+_ASKED = ("account", "name", *_MAY, "expires_at")
+_QUOTA = ("calls_a_minute", "entries_a_day", "bytes_a_day")
+_HELP = {
+    "typen": gettext_lazy("Which kinds: longterm, shortterm, brain, one a line. Empty: all."),
+    "nutzer": gettext_lazy("Whose memories, one nutzer a line. Empty: all."),
+    "agent": gettext_lazy("Memories of which agents, one a line. Empty: all."),
+    "scope": gettext_lazy("Memories of which scopes, one a line. Empty: all."),
+    "scope_vk": gettext_lazy("Memories of which records of a scope, one a line. Empty: all."),
+    "tools": gettext_lazy("Which tools it may call, one name a line, such as search_brain. Empty: all."),
+}
+_LABELS = {
+    "typen": gettext_lazy("Kinds"),
+    "nutzer": gettext_lazy("Nutzer"),
+    "agent": gettext_lazy("Agent"),
+    "scope": gettext_lazy("Scope"),
+    "scope_vk": gettext_lazy("Record of the scope"),
+    "tools": gettext_lazy("Tools"),
+}
 
 
 class Lines(forms.CharField):
     """A list of identifiers, one a line; none means all."""
 
     widget = AdminTextareaWidget({"rows": 3})
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(label=_LABELS[limit], required=False, help_text=_HELP[limit])
+        self.limit = limit
 
     def prepare_value(self, value: Any) -> Any:
         """The list as lines."""
@@ -39,7 +63,7 @@ class Lines(forms.CharField):
         """The list in canonical form."""
         lines = [line.strip() for line in super().clean(value).splitlines() if line.strip()]
         try:
-            return canonical_limit(lines or None, "")
+            return canonical_limit(lines or None, self.limit)
         except BrainError as fault:
             raise ValidationError(str(fault.meldung)) from fault
 
@@ -48,8 +72,9 @@ class Lines(forms.CharField):
         return (self.prepare_value(initial) or "").splitlines() != (data or "").splitlines()
 
 
-def _lines(label: Any, help_text: Any) -> Lines:
-    return Lines(label=label, required=False, help_text=help_text)
+def limit_fields(*limits: str) -> list[Lines]:
+    """The form fields of these limits."""
+    return [Lines(limit) for limit in limits]
 
 
 def _named(form: Any) -> str:
@@ -63,17 +88,11 @@ def _named(form: Any) -> str:
 class KeyForm(ModelForm):
     """A key's name and what it may do."""
 
-    nutzer = _lines(gettext_lazy("Nutzer"), gettext_lazy("Whom it may speak for and see, one a line. Empty: all."))
-    agent = _lines(gettext_lazy("Agent"), gettext_lazy("Which agents it may be and see, one a line. Empty: all."))
-    scope = _lines(gettext_lazy("Scope"), gettext_lazy("Which scopes it may see and use, one a line. Empty: all."))
-    tools = _lines(
-        gettext_lazy("Tools"),
-        gettext_lazy("Which tools it may call, one name a line, such as search_brain. Empty: all."),
-    )
+    typen, nutzer, agent, scope, scope_vk, tools = limit_fields(*_KEY_LIMITS)
 
     class Meta:
         model = AccessKey
-        fields = ("account", "name", "may_write", "expires_at", *_LIMITS)
+        fields = (*_ASKED, *_KEY_LIMITS, *_QUOTA)
 
     def clean_name(self) -> str:
         """The name in canonical form."""
@@ -119,11 +138,11 @@ class AccessKeyAdmin(BrainAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """What is asked, and of an old key what is known of it."""
-        asked = ("account", "name", "may_write", "expires_at")
         record = ("prefix", "zustand", "created_at", "last_used_at", "revoked_at")
         return [
-            (None, {"fields": asked}),
-            (_("Limits"), {"fields": _LIMITS}),
+            (None, {"fields": _ASKED}),
+            (_("Limits"), {"fields": _KEY_LIMITS}),
+            (_("Limits of use"), {"fields": _QUOTA}),
             *([(_("Record"), {"fields": record})] if obj else []),
         ]
 
@@ -134,7 +153,7 @@ class AccessKeyAdmin(BrainAdmin):
     @admin.display(description=gettext_lazy("Limits"))
     def grenzen(self, obj: AccessKey) -> str:
         """The limits in short."""
-        found = {name: getattr(obj, name) for name in _LIMITS}
+        found = {name: getattr(obj, name) for name in _KEY_LIMITS}
         told = [f"{name}: {', '.join(only) or '–'}" for name, only in found.items() if only is not None]
         return "; ".join(told) or _("none")
 
@@ -156,9 +175,9 @@ class AccessKeyAdmin(BrainAdmin):
         key, text = make_key(
             name=made["name"],
             account=made["account"].name,
-            only={limit: made[limit] for limit in _LIMITS},
-            may_write=made["may_write"],
+            only={limit: made[limit] for limit in _KEY_LIMITS},
             expires_at=made["expires_at"],
+            **{name: made[name] for name in (*_MAY, *_QUOTA)},
         )
         obj.pk, obj.prefix = key.pk, key.prefix
         obj.text = text  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from memories.errors import BrainError
 from memories.keys import make_key
+from memories.principal import ALL_KINDS
 
 _LONGEST = 36_500  # days
 
@@ -27,8 +28,13 @@ class Command(BaseCommand):
         parser.add_argument("--nutzer", action="append", help="a user it may speak for and see; may be repeated")
         parser.add_argument("--agent", action="append", help="an agent it may be and see; may be repeated")
         parser.add_argument("--scope", action="append", help="a scope it may see and write into; may be repeated")
+        parser.add_argument("--scope-vk", action="append", help="a record of a scope it may see and write into")
+        parser.add_argument("--typ", action="append", choices=sorted(ALL_KINDS), help="a kind of memory it may use")
         parser.add_argument("--tools", action="append", help="a tool it may call; may be repeated")
         parser.add_argument("--read-only", action="store_true", help="it may not change anything")
+        parser.add_argument("--no-delete", action="store_true", help="it may not delete")
+        parser.add_argument("--no-restore", action="store_true", help="it may not restore")
+        parser.add_argument("--portable", action="store_true", help="tell it tools with one type for each field")
         parser.add_argument("--expires", type=int, metavar="DAYS", help="the days until it expires")
         parser.add_argument("--json", action="store_true", help='print {"name": …, "key": …}')
 
@@ -41,8 +47,12 @@ class Command(BaseCommand):
             key, text = make_key(
                 name=options["name"],
                 account=options["account"] or options["name"],
-                only={limit: options[limit] for limit in ("nutzer", "agent", "scope", "tools")},
+                only={limit: options[limit] for limit in ("nutzer", "agent", "scope", "scope_vk", "tools")}
+                | {"typen": options["typ"]},
                 may_write=not options["read_only"],
+                may_delete=not options["no_delete"],
+                may_restore=not options["no_restore"],
+                portable=options["portable"],
                 expires_at=timezone.now() + timedelta(days=days) if days else None,
             )
         except BrainError as fault:

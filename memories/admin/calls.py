@@ -1,0 +1,109 @@
+"""The record of calls, for auditors: filtered, and taken out as CSV."""
+
+import csv
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, StreamingHttpResponse
+from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin import filters
+from memories.admin.base import ReadOnlyAdmin
+from memories.models.access import principal_of
+
+if TYPE_CHECKING:
+    from django.urls import URLPattern
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_ROWS_AT_ONCE = 2_000
+
+
+class CallRecordAdmin(ReadOnlyAdmin):
+    """Calls, newest first."""
+
+    list_display = (
+        "zeitpunkt",
+        "tuer",
+        "tool",
+        "schluessel",
+        "konto",
+        "nutzer",
+        "agent",
+        "gesamt",
+        "fehlgeschlagen",
+        "code",
+        "dauer_ms",
+    )
+    list_filter = (
+        filters.WhenFilter,
+        filters.DoorFilter,
+        filters.CalledToolFilter,
+        filters.KeyNameFilter,
+        filters.NutzerFilter,
+        filters.AgentFilter,
+        filters.OutcomeFilter,
+    )
+    ordering = ("-zeitpunkt", "-pk")
+    sortable_by = ()
+    actions = None
+    change_list_template = "admin/memories/callrecord/change_list.html"
+    list_explanation = _(
+        "Every call of a tool: who said he is whom, by which key, and what came of it. Texts are not recorded. How "
+        "long calls are kept is the setting BRAIN_CALLS_DAYS."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The calls of those whose memories the person may see."""
+        found: QuerySet[Any] = self.model.objects.visible_to(principal_of(request.user))
+        return found
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        """Whoever may view calls and take them out."""
+        user: Any = request.user
+        return self.has_view_permission(request) and bool(user.has_perm("memories.export_callrecord"))
+
+    def get_urls(self) -> "list[URLPattern]":
+        """The export."""
+        view = self.admin_site.admin_view(self.export_view)
+        return [path("export/", view, name="memories_callrecord_export"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The list, with the way to its export."""
+        more = {"may_export": self.has_export_permission(request), "query": request.GET.urlencode()}
+        return super().changelist_view(request, more | (extra_context or {}))
+
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+        """The calls of the list as it is filtered, as CSV in UTF-8, row by row."""
+        if not self.has_export_permission(request):
+            raise PermissionDenied
+        rows = self.get_changelist_instance(request).get_queryset(request)
+        response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="aufrufe.csv"'
+        return response
+
+
+class _Echo:
+    """A file that gives back what is written into it."""
+
+    def write(self, text: str) -> str:
+        """The text."""
+        return text
+
+
+def _lines(rows: QuerySet[Any]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    names = [field.name for field in rows.model._meta.concrete_fields]  # noqa: SLF001
+    yield "\ufeff" + writer.writerow(names)
+    for row in rows.values_list(*names).iterator(chunk_size=_ROWS_AT_ONCE):
+        yield writer.writerow([cell(value) for value in row])
+
+
+def cell(value: Any) -> Any:
+    """A value for a spreadsheet: moments in the server's time zone, and no text that it would take for a formula."""
+    if hasattr(value, "tzinfo"):
+        return timezone.localtime(value, timezone.get_default_timezone()).isoformat()
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
