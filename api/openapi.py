@@ -96,6 +96,7 @@ class AccessKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
     """How the document names the access key."""
 
     target_class = "api.authentication.AccessKeyAuthentication"
+    match_subclasses = True
     name = "Zugangsschluessel"  # OpenAPI allows ASCII alone here
 
     def get_security_definition(self, auto_schema: AutoSchema) -> Schema:

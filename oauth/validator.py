@@ -76,6 +76,10 @@ class Validator(OAuth2Validator):
             log.warning("The connection of %s ends: %s", connection, why)
             Connection.objects.filter(pk=connection.pk).end()
 
+    def _load_application(self, client_id: str | None, request: Any) -> Any:
+        """The client; none has an ID with a NUL, which PostgreSQL would not even look for."""
+        return None if "\0" in (client_id or "") else super()._load_application(client_id, request)
+
     def _check_and_set_request_resource(self, request: Any) -> None:
         """Tokens are for our resource, whether the client names it or not; for another there are none."""
         given = [value for name, value in request.decoded_body or [] if name == "resource"]

@@ -192,3 +192,9 @@ def test_a_client_on_this_machine_may_listen_at_any_port(web: Web) -> None:
     page = by_document().ask(redirect_uri="http://localhost:54321/callback")
     assert "http://localhost:54321" in page.content.decode()
     assert "http://localhost:54321" in page["Content-Security-Policy"]
+
+
+def test_the_tools_are_described_as_ever(client: Any) -> None:
+    described = client.get("/api/schema/", headers={"Accept": "application/json"}).json()
+    assert described["components"]["securitySchemes"]["Zugangsschluessel"]["scheme"] == "bearer"
+    assert described["paths"]["/api/tools/"]["post"]["security"] == [{"Zugangsschluessel": []}]

@@ -1,5 +1,6 @@
 """A client connects, uses the rights of a key, and loses them."""
 
+import base64
 from datetime import timedelta
 from typing import Any
 
@@ -220,6 +221,11 @@ def test_there_are_no_other_grants(claude: Connector, grant: str) -> None:
 def test_what_no_client_sends_is_refused(claude: Connector) -> None:
     assert claude.token(grant_type="authorization_code", code="a\0b").status_code == 400
     assert claude.http.post("/oauth/token?code=%zz", {}).status_code == 400
+    basic = f"Basic {base64.b64encode(b'a%00b:c').decode()}"
+    response = claude.http.post(
+        "/oauth/token", {"grant_type": "authorization_code", "code": "a"}, headers={"Authorization": basic}
+    )
+    assert response.json()["error"] == "invalid_client"
     assert claude.http.post("/oauth/revoke", {"token": "\0"}).status_code == 400
     assert claude.http.get("/oauth/token").status_code == 405
     for query in ("%zz", "", "client_id=a%00b", "client_id=nobody", f"client_id={claude.client.client_id}&client_id=b"):
