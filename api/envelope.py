@@ -80,19 +80,19 @@ class Via:
 def handle(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
     """Execute a call and answer it. Raises a BrainError for a fault of the call; then nothing was stored.
 
-    A fault of a call that has failed several times in a row says so.
+    A fault of a call that has failed several times in a row says so, unless the call asks for the first answer again.
     """
     try:
         answer = _done(tool, arguments, principal, via)
     except BrainError as fault:
         fault.times = repeated.times_failed(tool, arguments, principal, {fault.code})
         raise
-    if is_failure(answer):
+    if not is_failure(answer):
+        failures.note_success(principal)
+    elif via.idempotency_key is None:
         rows = answer["daten"]
         times = repeated.times_failed(tool, arguments, principal, {row["fehler"]["code"] for row in rows})
         rows[0]["fehler"] = repeated.remarked(rows[0]["fehler"], tool, times)
-    else:
-        failures.note_success(principal)
     return answer
 
 
