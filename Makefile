@@ -71,7 +71,7 @@ lock: .venv/dev
 		--upgrade --group dev pyproject.toml -o requirements-dev.lock
 	for major in 1 2; do \
 		echo "mcp==$$major.*" | $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
-			--no-emit-index-url --no-header --no-annotate --quiet --upgrade - -o tests/clients/python$$major.txt; \
+			--no-emit-index-url --no-header --no-annotate --quiet --upgrade - -o tests/clients/python$$major.txt || exit; \
 	done
 
 .venv:

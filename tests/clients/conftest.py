@@ -90,7 +90,7 @@ def _command(client: str) -> tuple[list[str], dict[str, str]]:
         return [node(), str(NPM / "drivers" / f"{client}.js")], {}
     packages = PACKAGES / client
     if not packages.exists():
-        told = f"The client {client} is not installed; make clients does it."
+        told = f"Left out: the client {client} of MCP; `make clients` installs it."
         if os.environ.get("CI") == "true":
             pytest.fail(told)
         pytest.skip(told)
@@ -115,6 +115,12 @@ def started() -> Iterator[Callable[[str], Client]]:
     yield start
     for client in running.values():
         client.process.communicate(timeout=WITHIN)
+
+
+@pytest.fixture(scope="session")
+def python2(started: Callable[[str], Client]) -> Client:
+    """The newest client of all."""
+    return started("python2")
 
 
 @pytest.fixture(scope="session")
@@ -162,8 +168,9 @@ def reach(server: Server, place: Place) -> Callable[[Way, str], dict[str, Any]]:
 
 @pytest.fixture(scope="session", params=WAYS, ids=str)
 def way(request: pytest.FixtureRequest) -> Way:
-    """A client, a transport and an era, of all that there are."""
+    """A client that is installed, a transport and an era, of all that there are."""
     found: Way = request.param
+    _command(found.client)
     return found
 
 

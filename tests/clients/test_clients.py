@@ -108,7 +108,7 @@ def connected_with(key: str, way: Way, started: Start, reach: Reach) -> Client:
 KEYS_ON = [way for way in WAYS if way.transport == "http" or way.era == "legacy"]
 
 
-@pytest.mark.parametrize("way", KEYS_ON, ids=str, scope="session")
+@pytest.mark.parametrize("way", KEYS_ON, ids=str, indirect=True)
 def test_a_key_that_may_read_sees_no_tool_that_writes(way: Way, started: Start, reach: Reach, reading_key: str) -> None:
     client = connected_with(reading_key, way, started, reach)
     assert [tool["name"] for tool in client.ask("tools")["tools"]] == [tool.name for tool in TOOLS if not tool.writes]
@@ -117,7 +117,7 @@ def test_a_key_that_may_read_sees_no_tool_that_writes(way: Way, started: Start, 
     assert failed.value.code == -32602
 
 
-@pytest.mark.parametrize("way", KEYS_ON, ids=str, scope="session")
+@pytest.mark.parametrize("way", KEYS_ON, ids=str, indirect=True)
 def test_a_wrong_key_is_refused_at_once(way: Way, started: Start, reach: Reach) -> None:
     since = time.monotonic()
     with pytest.raises(Failed, match="401|Zugangsschlüssel" if way.transport == "http" else "(?i)connection closed"):

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +18,16 @@ INSERT = "insert_brain_longterm_memory"
 Inspect = Callable[..., Any]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs it, with a home of its own."""
+    program, home = [node(), str(PROGRAM), "--cli"], tmp_path_factory.mktemp("home")
 
     def outcome(*arguments: str, method: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [node(), str(PROGRAM), "--cli", *arguments, "--method", method],
-            env={"HOME": str(tmp_path)},
-            cwd=tmp_path,
+            [*program, *arguments, "--method", method],
+            env={"HOME": str(home)},
+            cwd=home,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -32,8 +32,8 @@ def block(client: str, language: str) -> str:
     return str(found)
 
 
-@pytest.fixture
-def lists(started: Callable[[str], Client], server: Server, place: Place, key: str) -> Lists:
+@pytest.fixture(scope="session")
+def lists(python2: Client, server: Server, place: Place, key: str) -> Lists:
     """The tools that a client sees with these settings, once the blanks in them are filled in."""
 
     def ask(**settings: Any) -> list[str]:
@@ -42,9 +42,8 @@ def lists(started: Callable[[str], Client], server: Server, place: Place, key: s
         settings = json.loads(text.replace("/path/to/brain", str(ROOT)).replace(KEY, key))
         if "env" in settings:
             settings["env"] = place.environment | settings["env"]
-        client = started("python2")
-        client.ask("connect", era="auto", **settings)
-        return [tool["name"] for tool in client.ask("tools")["tools"]]
+        python2.ask("connect", era="auto", **settings)
+        return [tool["name"] for tool in python2.ask("tools")["tools"]]
 
     return ask
 
@@ -91,10 +90,10 @@ def test_the_command_and_the_file_for_codex(lists: Lists) -> None:
     assert lists(url=entry["url"], headers={"Authorization": f"Bearer {KEY}"}) == EVERYTHING
 
 
-def test_the_address_for_gemini_models(started: Callable[[str], Client], lists: Lists) -> None:
+def test_the_address_for_gemini_models(python2: Client, lists: Lists) -> None:
     (url,) = re.findall(r"`(http://\S+\?\S+)`", TEXT)
     assert lists(url=url, headers={"Authorization": f"Bearer {KEY}"}) == EVERYTHING
-    assert '"type": [' not in json.dumps(started("python2").ask("tools"))
+    assert '"type": [' not in json.dumps(python2.ask("tools"))
 
 
 @pytest.mark.usefixtures("lists")
