@@ -1,5 +1,6 @@
 """`search_brain` through the door: what it answers and refuses, what a text finds, what a vector finds, and both."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import jsonschema_rs
@@ -140,6 +141,17 @@ def test_what_was_searched_and_what_was_left_out_is_told(anna: Agent) -> None:
     answer = search(anna, embedding=[1, 0], **PROFILE, mit_veralteten=1)
     assert answer["durchsucht"]["ausgelassen"] == {"abgelaufen": 0, "ohne_vektor_dieses_profils": 3}
     assert answer["anzahl"]["gesamt"] == 2
+
+
+def test_a_long_text_counts_once(anna: Agent) -> None:
+    anna.store(memory="Quarzit " * 20_000, embedding=[1, 0], **PROFILE)
+    anna.store(memory="Granit", embedding=[1, 0], **PROFILE)
+    long = anna.store(memory="Quarzit " * 20_000)
+    for only in ({}, {"nutzer_filter": "anna"}, {"stand": datetime.now(UTC).isoformat()}):
+        told = search(anna, embedding=[1, 0], **PROFILE, **only)["durchsucht"]
+        assert (told["in_reichweite"], told["ausgelassen"]["ohne_vektor_dieses_profils"]) == (3, 1)
+    anna.call("delete_brain_longterm_memory", IDs=[long])
+    assert search(anna, suche="Quarzit")["durchsucht"]["in_reichweite"] == 2
 
 
 def test_nothing_is_found_where_there_is_nothing(anna: Agent) -> None:

@@ -17,7 +17,7 @@ from memories.search import embedder, engine, neighbours, text, vectors
 from memories.search.embedder import EmbedderFault
 from memories.search.engine import Groups, Match
 from memories.search.query import TextQuery
-from memories.search.reach import DERIVED_VECTOR, FIRST_PART, STALE, groups, profile_token
+from memories.search.reach import DERIVED_VECTOR, FIRST_PART, ONE_OF_SEVERAL, STALE, groups, profile_token
 from memories.search.text import TextHit
 from memories.search.vectors import Profile, VectorHit, VectorQuery
 
@@ -28,7 +28,6 @@ COUNTED_UP_TO = 10_000
 _DEPTH = 200  # candidates by text; half of them are ranked for sure, and so many vectors are looked for
 _DEEPEST = 120_000
 _DEEPER = 8
-_SPARE = 10  # hits read beyond the limit, since some may be gone
 _COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
 
 
@@ -158,18 +157,17 @@ def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]
         vector_points = _spread([hit.cosine for hit in near])
     else:
         text_points, vector_points = _as_it_is, _as_it_is
+    text_share, vector_share = (TEXT_SHARE, VECTOR_SHARE) if texts and near else (1.0, 1.0)
     ranked = []
     for key in by_text.keys() | by_vector.keys():
         one, other = by_text.get(key), by_vector.get(key)
-        points = [text_points(one.score)] if one else []
-        points += [vector_points(other.cosine)] if other else []
-        if texts and near:
-            points = [
-                TEXT_SHARE * (text_points(one.score) if one else 0.0)
-                + VECTOR_SHARE * (vector_points(other.cosine) if other else 0.0)
-            ]
-        version = max(hit.version for hit in (one, other) if hit)
-        ranked.append(_Ranked(*key, version, min(points[0], 1.0), one, other))
+        points, version = 0.0, 0
+        if one:
+            points, version = text_share * text_points(one.score), one.version
+        if other:
+            points += vector_share * vector_points(other.cosine)
+            version = max(version, other.version)
+        ranked.append(_Ranked(*key, version, min(points, 1.0), one, other))
     return sorted(ranked, key=_place)
 
 
@@ -237,9 +235,8 @@ def _shown(question: Question, ranked: Iterable[_Ranked], principal: Principal) 
     """The hits that are really there and to be seen, read from the database, until there are enough."""
     found: list[Found] = []
     hits = list(ranked)
-    step = question.limit + _SPARE
-    for start in range(0, len(hits), step):
-        part = hits[start : start + step]
+    for start in range(0, len(hits), question.limit):
+        part = hits[start : start + question.limit]
         rows = _rows(part, principal, then=question.stand is not None)
         for hit in part:
             row = rows.get((hit.typ, hit.memory_id))
@@ -272,21 +269,28 @@ def _searched(question: Question, reach: Groups, *, embedded: bool | None) -> Se
     where, parameters = _held(question)
     tables = (False,) if question.stand is None else (False, True)
 
-    def count(*tokens: list[str], where: str = where, parameters: Sequence[Any] = parameters) -> int:
-        match = Match([*reach, *tokens])
-        return min(sum(engine.count(match, most, where, parameters, past=past) for past in tables), most)
+    def count(matches: Sequence[Match], where: str = where, parameters: Sequence[Any] = parameters) -> list[int]:
+        each = [engine.counts(matches, among, most, where, parameters, past=past) for past in tables]
+        return [min(sum(found), most) for found in zip(*each, strict=True)]
 
-    in_reach = count([FIRST_PART])
+    # Each memory has a first part, so that to leave out the others, which few have, is quicker than to look for it.
+    others = [ONE_OF_SEVERAL, FIRST_PART]
+    among = Match(reach or [[FIRST_PART, DERIVED_VECTOR]], outside=[others])
+    memories = Match(reach, outside=[others, [DERIVED_VECTOR]]) if reach else Match([[FIRST_PART]])
+    with_profile: list[Match] = []
+    if question.vector is not None:
+        profile = [*reach, [profile_token(question.vector.profile.profil_hash, question.vector.profile.dimension)]]
+        with_profile = [Match(profile, outside=[others]), Match([*profile, [STALE]], outside=[others])]
+    in_reach, *of_profile = count([memories, *with_profile])
     at = question.stand or timezone.now()
     if where:
-        expired = count([FIRST_PART], where=f"{where} AND c.gueltig_bis < %s", parameters=[*parameters, _moment(at)])
+        (expired,) = count([memories], f"{where} AND c.gueltig_bis < %s", [*parameters, _moment(at)])
     else:  # there are few, which an index finds
         gone = SearchEntry.objects.filter(gueltig_bis__lt=at, teil=0).values_list("geltung", flat=True)
         expired = sum(vectors.reached(geltung, reach) for geltung in gone.iterator())
     without = stale = None
     if question.vector is not None:
-        profile = [profile_token(question.vector.profile.profil_hash, question.vector.profile.dimension)]
-        without = max(in_reach - count([FIRST_PART, DERIVED_VECTOR], profile), 0)
-        stale = None if question.vector.also_stale else count([FIRST_PART], profile, [STALE])
+        without = max(in_reach - of_profile[0], 0)
+        stale = None if question.vector.also_stale else of_profile[1]
     exact = in_reach < most
     return Searched(min(in_reach, COUNTED_UP_TO), expired, without, stale, exact=exact, embedded=embedded)

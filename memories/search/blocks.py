@@ -1,11 +1,12 @@
-"""Looking through the int8 blocks of a profile. A process keeps the codes of some blocks, which never change.
+"""Looking through the int8 blocks of a profile. A process keeps some blocks, which never change.
 
-Whether a block is there, and which entries it has, is read anew each time; a block that was kept is used only when
-its entries and their scales are those in the database. So there is nothing to keep in step, and nothing to load.
+Which blocks there are is read anew each time, and a block's key is drawn at random, so that no other ever has it. So
+there is nothing to keep in step, and nothing to load.
 """
 
 import threading
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,70 +19,100 @@ from memories.search import engine
 KEPT = 192 * 1024 * 1024  # bytes of codes in a process: half a million vectors of 384 numbers
 _AT_ONCE = 100  # blocks
 
-_kept: dict[int, tuple[bytes, bytes, bytes]] = {}
+Entries = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Blocks, the entries of each, and a score for each of all entries that grows with its cosine."""
+
+    keys: Sequence[int]
+    entries: Sequence[Entries]
+    scores: npt.NDArray[np.float32]
+
+    def at(self, places: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+        """The entries of these scores, each with its block."""
+        ends = np.cumsum([len(each) for each in self.entries])
+        for place, block in zip(places.tolist(), np.searchsorted(ends, places, side="right").tolist(), strict=True):
+            yield int(self.entries[block][place - ends[block]]), self.keys[block]
+
+    def leave(self, keys: Sequence[int]) -> None:
+        """Give all but these entries the least score there is."""
+        if self.entries:
+            self.scores[~np.isin(np.concatenate(self.entries), np.array(keys, dtype=np.int64))] = -np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Entries (as int64), the scale of each (as float32), and the codes of their vectors, row by row."""
+
+    key: int
+    entries: Entries
+    scales: npt.NDArray[np.float32]
+    codes: npt.NDArray[np.int8]
+
+
+_kept: dict[int, _Block] = {}
 _turn = threading.Lock()
 
-Scored = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+def keys(profil_hash: str, dimension: int) -> list[int]:
+    """The keys of all blocks of the profile."""
+    sql = "SELECT id FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s"
+    return [key for (key,) in engine.rows(sql, [profil_hash, dimension])]
 
 
 def scored(profil_hash: str, dimension: int, code: npt.NDArray[np.int8]) -> Scored:
-    """The entries of all blocks of the profile, the block of each, and a score that grows with its cosine."""
-    there = {
-        block: (bytes(entries), bytes(scales))
-        for block, entries, scales in engine.rows(
-            "SELECT id, eintraege, skalen FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s",
-            [profil_hash, dimension],
-        )
-    }
-    blocks, entries, scales, products = [], [], [], []
-    for block, codes in _codes(there):
-        matrix = np.frombuffer(codes, dtype=np.int8).reshape(-1, dimension)
-        products.append(np.asarray(simsimd.cdist(code, matrix, metric="dot"))[0])
-        blocks.append(block)
-        entries.append(there[block][0])
-        scales.append(there[block][1])
-    held = np.frombuffer(b"".join(entries), dtype="<i8")
-    numbers = np.repeat(np.array(blocks, dtype=np.int64), [len(each) for each in products])
-    # A constant factor changes no order, so the query's own scale is left out.
-    scores = np.concatenate([np.empty(0), *products]).astype(np.float32) * np.frombuffer(b"".join(scales), dtype="<f4")
-    return held, numbers, scores
+    """The entries of all blocks of the profile with their scores."""
+    sql = "SELECT id FROM memories_vectorblock WHERE profil_hash = %s AND dimension = %s"
+    keys, entries, scores = [], [], []
+    for block in _blocks([key for (key,) in engine.rows(sql, [profil_hash, dimension])]):
+        keys.append(block.key)
+        entries.append(block.entries)
+        # A constant factor changes no order, so the query's own scale is left out.
+        products = np.asarray(simsimd.cdist(code, block.codes, metric="dot"))[0]
+        scores.append(np.multiply(products, block.scales, dtype=np.float32))
+    return Scored(keys, entries, np.concatenate([np.empty(0, np.float32), *scores]))
 
 
-def _codes(there: dict[int, tuple[bytes, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The codes of these blocks, of each that is still there."""
+def _blocks(there: Sequence[int]) -> Iterator[_Block]:
+    """These blocks, each that is still there."""
     missing = []
-    for block, held in there.items():
-        kept = _kept.get(block)
-        if kept is not None and kept[:2] == held:
-            yield block, kept[2]
+    for key in there:
+        kept = _kept.get(key)
+        if kept is None:
+            missing.append(key)
         else:
-            missing.append(block)
-    room = _room(there) if missing else 0
+            yield kept
+    room = _room(frozenset(there)) if missing else 0
     for start in range(0, len(missing), _AT_ONCE):
-        for block, codes in _read(missing[start : start + _AT_ONCE]):
-            room -= len(codes)
+        for block in _read(missing[start : start + _AT_ONCE]):
+            room -= block.codes.nbytes
             if room >= 0:
                 with _turn:
-                    _kept[block] = (*there[block], codes)
-            yield block, codes
+                    _kept[block.key] = block
+            yield block
 
 
 def _room(there: Container[int]) -> int:
     """How many bytes more can be kept; what this search does not look through makes room when there is none."""
     with _turn:
-        room = KEPT - sum(len(codes) for _entries, _scales, codes in _kept.values())
+        room = KEPT - sum(block.codes.nbytes for block in _kept.values())
         if room < KEPT // 2:
             for other in [other for other in _kept if other not in there]:
-                room += len(_kept.pop(other)[2])
+                room += _kept.pop(other).codes.nbytes
         return room
 
 
-def _read(blocks: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+def _read(blocks: Sequence[int]) -> Iterator[_Block]:
     """One after the other, so that not all are in memory at once."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id, codes FROM memories_vectorblock WHERE id IN ({', '.join(map(str, blocks))})"  # noqa: S608
+            "SELECT id, eintraege, skalen, codes FROM memories_vectorblock "  # noqa: S608
+            f"WHERE id IN ({', '.join(map(str, blocks))})"
         )
         row: Any
         for row in iter(cursor.fetchone, None):
-            yield row[0], bytes(row[1])
+            entries = np.frombuffer(row[1], dtype="<i8")
+            codes = np.frombuffer(row[3], dtype=np.int8).reshape(len(entries), -1)
+            yield _Block(row[0], entries, np.frombuffer(row[2], dtype="<f4"), codes)

@@ -1,8 +1,10 @@
 """The full-text index of the database at hand, SQLite's FTS5 or PostgreSQL's tsvector: same questions, same answers."""
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -13,6 +15,7 @@ Groups = Sequence[Sequence[str]]
 _LIVE, _PAST = "memories_searchentry", "memories_pastentry"
 _MEMORIES = ("memories_longtermmemory", "memories_shorttermmemory", "memories_brainmemory")
 _MANY, _FAR_MORE = 1_000, 3
+_REMEMBERED = 10  # seconds
 _FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
 
 
@@ -20,12 +23,14 @@ _FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
 class Match:
     """What an entry holds: a token of each group of the reach, a term of each group, and none of those excluded.
 
-    A term is a stem, or a phrase: several stems, with blanks between them, that follow each other.
+    A term is a stem, or a phrase: several stems, with blanks between them, that follow each other. Of each group of
+    `outside` it does not hold the first token, unless it holds the second, where there is one.
     """
 
     reach: Groups = ()
     terms: Groups = ()
     excluded: Sequence[str] = ()
+    outside: Groups = ()
 
 
 @contextmanager
@@ -106,17 +111,26 @@ def frequencies(terms: Iterable[str]) -> dict[str, int]:
     if connection.vendor == "sqlite":
         marks = ", ".join(["%s"] * len(wanted))
         return dict(rows(f"SELECT stamm, df FROM memories_word WHERE stamm IN ({marks})", wanted))
-    common = dict(rows(_COMMON, [wanted]))
+    analysed = _analysed(int(time.monotonic() / _REMEMBERED))
+    common = {term: analysed[term] for term in wanted if term in analysed}
     rare = [term for term in wanted if term not in common]
     return common | dict(rows(_COUNTED, [[_quoted(term) for term in rare], rare])) if rare else common
 
 
-# What ANALYZE knows of the most common lexemes, as counts; it may be older than what is known of the table's size.
+@lru_cache(maxsize=1)
+def _analysed(_turn: int) -> dict[str, int]:
+    """What ANALYZE knows of the most common lexemes, as counts, read again once a turn.
+
+    It is old by nature: hours as a rule. It may be older than what is known of the table's size.
+    """
+    return dict(rows(_COMMON))
+
+
 _COMMON = f"""
     SELECT e, greatest(round(f * c.reltuples)::int, 1) FROM pg_stats s, pg_class c,
         unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS t(e, f)
     WHERE s.schemaname = current_schema() AND s.tablename = '{_LIVE}' AND s.attname = 'sd'
-        AND c.oid = '{_LIVE}'::regclass AND e = ANY(%s)"""
+        AND c.oid = '{_LIVE}'::regclass AND left(e, 1) <> '='"""
 _COUNTED = f"""
     SELECT term, (SELECT count(*) FROM {_LIVE} WHERE sd @@ q::tsquery)::int
     FROM unnest(%s::text[], %s::text[]) AS t(q, term)"""
@@ -154,17 +168,43 @@ def candidates(
 
 def count(match: Match, most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> int:
     """How many entries (as c) match and fulfil the condition; counting ends at `most`."""
-    return counted(*_those(match, "1", where, parameters, past=past), most)
-
-
-def counted(sql: str, values: Sequence[Any], most: int) -> int:
-    """How many rows a query gives, or `most`. PostgreSQL is asked first whether it expects many times more."""
-    if connection.vendor == "postgresql" and most >= _MANY:
-        expected = rows(f"EXPLAIN (FORMAT JSON) {sql}", values)[0][0][0]["Plan"]["Plan Rows"]
-        if expected > _FAR_MORE * most:
-            return most
+    sql, values = _those(match, "1", where, parameters, past=past)
+    if most >= _MANY and far_more(sql, values, most):
+        return most
     number: int = rows(f"SELECT count(*) FROM ({sql} LIMIT %s) AS found", [*values, most])[0][0]
     return number
+
+
+def counts(
+    matches: Sequence[Match],
+    among: Match,
+    most: int,
+    where: str = "",
+    parameters: Sequence[Any] = (),
+    *,
+    past: bool = False,
+) -> list[int]:
+    """How many entries match each, counted as above. What matches one of them matches `among`.
+
+    For PostgreSQL a statement more is dearer than to look at some entries more often. Where there are far more than it
+    expected, each is counted among the first.
+    """
+    if connection.vendor == "postgresql":
+        sql, values = _those(among, "c.sd", where, parameters, past=past)
+        if not far_more(sql, values, most):
+            filters = ", ".join(["count(*) FILTER (WHERE sd @@ %s::tsquery)"] * len(matches))
+            limited = f"SELECT {filters} FROM ({sql} LIMIT %s) AS found"
+            found = rows(limited, [*map(_tsquery, matches), *values, _FAR_MORE * most])[0]
+            return [min(number, most) for number in found]
+    return [count(match, most, where, parameters, past=past) for match in matches]
+
+
+def far_more(sql: str, values: Sequence[Any], most: int) -> bool:
+    """Whether PostgreSQL expects that a query gives many times more rows than these. SQLite expects nothing."""
+    if connection.vendor == "sqlite":
+        return False
+    expected: int = rows(f"EXPLAIN (FORMAT JSON) {sql}", values)[0][0][0]["Plan"]["Plan Rows"]
+    return expected > _FAR_MORE * most
 
 
 def keys(
@@ -272,7 +312,9 @@ def _fts5(match: Match) -> str:
     parts = [_in_column("geltung", group) for group in match.reach]
     parts.extend(_in_column("stamm", group) for group in match.terms)
     wanted = f"({' AND '.join(parts)})"
-    return f"{wanted} NOT {_in_column('stamm', match.excluded)}" if match.excluded else wanted
+    unwanted = [_in_column("stamm", match.excluded)] if match.excluded else []
+    unwanted += ["(" + " NOT ".join(_in_column("geltung", [token]) for token in group) + ")" for group in match.outside]
+    return " NOT ".join([wanted, *unwanted])
 
 
 def _in_column(column: str, group: Sequence[str]) -> str:
@@ -300,6 +342,7 @@ def _tsquery(match: Match) -> str:
     parts = ["(" + " | ".join(_quoted(f"={token}") for token in group) + ")" for group in match.reach]
     parts.extend("(" + " | ".join(map(_all_words, group)) + ")" for group in match.terms)
     parts.extend(f"!{_quoted(term)}" for term in match.excluded if " " not in term)
+    parts.extend("!(" + " & !".join(_quoted(f"={token}") for token in group) + ")" for group in match.outside)
     return " & ".join(parts)
 
 

@@ -77,30 +77,32 @@ def written(vector: bytes | memoryview | None) -> str | None:
 
 def nearest(vector: bytes, condition: Condition, most: int) -> list[int] | None:
     """The keys of about the nearest entries; None when there are too many to compare, and no graph of them yet."""
-    graph = has_graph(condition.profil_hash, condition.dimension)
     bounded = bool(condition.match.reach or condition.where)
-    if (bounded or not graph) and _number(condition, COMPARED_UP_TO + 1) <= COMPARED_UP_TO:
-        return _compared(vector, condition, most)
+    graph = not bounded and has_graph(condition.profil_hash, condition.dimension)
     if not graph:
-        return None
+        sql, values = condition.sql()
+        if not engine.far_more(f"SELECT 1 FROM memories_searchentry c WHERE {sql}", values, COMPARED_UP_TO):
+            found, number = _compared(vector, condition, most, COMPARED_UP_TO + 1)
+            if number <= COMPARED_UP_TO:
+                return found
+        if not has_graph(condition.profil_hash, condition.dimension):
+            return None
     found = _by_graph(vector, condition, most) if most <= _MOST_OF_GRAPH else []
-    return found if len(found) == most else _compared(vector, condition, most)
+    return found if len(found) == most else _compared(vector, condition, most, None)[0]
 
 
-def _number(condition: Condition, most: int) -> int:
-    sql, values = condition.sql()
-    return engine.counted(f"SELECT 1 FROM memories_searchentry c WHERE {sql}", values, most)
+def _compared(vector: bytes, condition: Condition, most: int, up_to: int | None) -> tuple[list[int], int]:
+    """The nearest of all, or of `up_to`, and how many were compared.
 
-
-def _compared(vector: bytes, condition: Condition, most: int) -> list[int]:
-    """Compare all; MATERIALIZED keeps the planner from taking the graph, which would find but some of them."""
+    MATERIALIZED keeps the planner from taking the graph, which would find but some of them.
+    """
     sql, values = condition.sql()
     found = engine.rows(
-        f"WITH reached AS MATERIALIZED (SELECT c.id, c.{COLUMN} FROM memories_searchentry c WHERE {sql}) "
-        f"SELECT id FROM reached ORDER BY {COLUMN} <=> %s::halfvec LIMIT %s",
-        [*values, written(vector), most],
+        f"WITH reached AS MATERIALIZED (SELECT c.id, c.{COLUMN} FROM memories_searchentry c WHERE {sql} LIMIT %s) "
+        f"SELECT id, (SELECT count(*) FROM reached) FROM reached ORDER BY {COLUMN} <=> %s::halfvec LIMIT %s",
+        [*values, up_to, written(vector), most],
     )
-    return [key for (key,) in found]
+    return [key for key, _number in found], found[0][1] if found else 0
 
 
 def _by_graph(vector: bytes, condition: Condition, most: int) -> list[int]:

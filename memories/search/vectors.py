@@ -1,5 +1,6 @@
 """Nearest vectors by cosine, of one profile only: exact for small sets, int8 blocks and rescoring for large ones."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -135,7 +136,7 @@ def _of_process(wanted: _Wanted) -> list[VectorHit]:
     """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
     if not wanted.reach and not wanted.where:
         return _by_blocks(wanted, None)
-    keys = engine.keys(Match(wanted.of_profile), KNOWN_UP_TO + 1, wanted.where, wanted.parameters)
+    keys = engine.keys(Match(wanted.reach or wanted.of_profile), KNOWN_UP_TO + 1, wanted.where, wanted.parameters)
     if len(keys) <= max(_ALWAYS_EXACT, _WORTH_A_BLOCK * _blocks(wanted)):
         return _exact(wanted, keys)
     return _by_blocks(wanted, keys if len(keys) <= KNOWN_UP_TO else None)
@@ -214,16 +215,17 @@ def _loose(wanted: _Wanted) -> set[int]:
 def _candidates(wanted: _Wanted, keys: Sequence[int] | None) -> Iterator[dict[int, set[int]]]:
     """The entries that seem nearest, each with the blocks that say so, in growing portions until there are none."""
     code, _scale = quantised(wanted.query.unit[None, :])
-    entries, numbers, scores = blocks.scored(wanted.query.profile.profil_hash, wanted.query.profile.dimension, code)
+    profile = wanted.query.profile
+    found = blocks.scored(profile.profil_hash, profile.dimension, code)
     if keys is not None:
-        within = np.isin(entries, np.array(keys, dtype=np.int64))
-        entries, numbers, scores = entries[within], numbers[within], scores[within]
-    left, size = len(scores), wanted.most + _MARGIN
+        found.leave(keys)
+    scores = found.scores
+    left, size = int(np.count_nonzero(scores > -np.inf)), wanted.most + _MARGIN
     while left > 0:
         size = min(size, left)
         places = np.argpartition(scores, -size)[-size:]
         portion: dict[int, set[int]] = {}
-        for entry, block in zip(entries[places].tolist(), numbers[places].tolist(), strict=True):
+        for entry, block in found.at(places):
             portion.setdefault(entry, set()).add(block)
         yield portion
         scores[places] = -np.inf
@@ -269,6 +271,7 @@ def _pack_one(profile: Profile) -> bool:
         matrix = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(BLOCK, profile.dimension)
         codes, scales = quantised(matrix)
         block = VectorBlock.objects.create(
+            pk=secrets.randbits(63),
             profil_hash=profile.profil_hash,
             dimension=profile.dimension,
             eintraege=np.array([row[0] for row in rows], dtype="<i8").tobytes(),
