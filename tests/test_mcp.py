@@ -29,6 +29,7 @@ from tests.mcp import (
     message,
     meta,
 )
+from tests.test_hostile_input import VALUES as HOSTILE
 from tests.trouble import database_away
 
 MISSING = [(name, value) for name in ("protocolVersion", "clientCapabilities") for value in (None, 5)]
@@ -417,6 +418,76 @@ def test_what_clients_look_for_and_do_not_find_is_404_as_json(db: None, path: st
     for response in (Client().get(path), Client().post(path, {}, content_type="application/json")):
         assert (response.status_code, response["Content-Type"]) == (404, "application/json")
         assert json.loads(response.content)["fehler"]["code"] == "unbekannte_adresse"
+
+
+# Whatever is sent
+
+PLACES = {
+    "message": "X",
+    "in a batch": "[X, X]",
+    "jsonrpc": '{"jsonrpc": X, "id": 1, "method": "ping"}',
+    "id": '{"jsonrpc": "2.0", "id": X, "method": "ping"}',
+    "method": '{"jsonrpc": "2.0", "id": 1, "method": X}',
+    "params": '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": X}',
+    "_meta": '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": X}}',
+    "version": f'{{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {{"_meta": {{"{META}protocolVersion": X}}}}}}',
+    "initialize": '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": X}}',
+    "tool": '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": X}}',
+    "arguments": '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", '
+    '"params": {"name": "select_brain_tags", "arguments": X}}',
+    "a field": '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "select_brain_tags", '
+    '"arguments": {"inhalt": {"nutzer": "anna", "agent": "planer", "praefix": X}}}}',
+    "idempotencyKey": '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", '
+    '"params": {"name": "insert_brain_memory", "_meta": {"idempotencyKey": X}}}',
+    "uri": '{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": X}}',
+    "prompt": '{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": X}}',
+    "topic": '{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", '
+    '"params": {"name": "tidy_topic", "arguments": {"topic": X}}}',
+    "ref": '{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", '
+    '"params": {"ref": X, "argument": {"name": "tag", "value": ""}}}',
+    "beginning": '{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", '
+    '"params": {"ref": {"type": "ref/prompt", "name": "tidy_topic"}, "argument": {"name": "scope", "value": X}}}',
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_whatever_is_sent_is_answered_in_json_and_is_no_fault_of_the_program(
+    anna: Agent, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in HOSTILE.items():
+        for headers in ({}, {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}):
+            response = Mcp(anna).post(PLACES[place].replace("X", value).encode(), headers)
+            assert response.status_code in {200, 202, 400, 404}, (name, response.content)
+            if response.status_code != 202:
+                assert response["Content-Type"] == "application/json"
+                assert "interner_fehler" not in json.dumps(json.loads(response.content)), name
+    assert "Traceback" not in caplog.text
+
+
+HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Origin", "Accept", "Content-Type", "Accept-Language"]
+
+
+@pytest.mark.parametrize("name", [*HEADERS, "Authorization", "Idempotency-Key"])
+def test_whatever_a_header_says_is_answered_in_json(anna: Agent, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    params = {"name": "select_brain_tags", "arguments": {"help": 1}}
+    for value in (
+        "",
+        " ",
+        "x" * 5_000,
+        "\xff\xfe",
+        "=?base64?gICA?=",
+        "=?base64??=",
+        "=?base64?=",
+        "\0",
+        "http://[",
+        "%",
+        "7",
+    ):
+        response = Mcp(anna).send("tools/call", params, {name: value})
+        assert response.status_code in {200, 400, 401, 403}, (value, response.content)
+        assert response["Content-Type"] == "application/json"
+        json.loads(response.content)
+    assert "Traceback" not in caplog.text
 
 
 # Faults inside
