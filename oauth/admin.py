@@ -94,16 +94,24 @@ class ConnectionAdmin(ReadOnlyAdmin):
     )
     form_explanation = gettext_lazy("To take the rights away, delete the connection: it ends at once.")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The connections, with what their state is told by."""
+        found: Any = super().get_queryset(request)
+        connections: QuerySet[Any] = found.with_state(timezone.now())
+        return connections
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever has the permission: deleting is how a connection ends."""
         return bool(request.user.has_perm("oauth.delete_connection"))
 
     @admin.display(description=gettext_lazy("State"))
-    def zustand(self, obj: Connection) -> str:
+    def zustand(self, obj: Any) -> str:
         """Whether the client can use the rights."""
-        if not Connection.objects.usable(timezone.now()).filter(pk=obj.pk).exists():
+        if not obj.is_usable:
             return _("access key not usable")
-        return _("active") if obj.family else _("allowed, not yet taken up")
+        if obj.family is None:
+            return _("allowed, not yet taken up")
+        return _("active") if obj.is_alive else _("expired")
 
     def delete_model(self, request: HttpRequest, obj: Connection) -> None:
         """End it."""

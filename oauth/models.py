@@ -36,12 +36,22 @@ def checksum(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+_LIVING = RefreshToken.objects.filter(token_family=models.OuterRef("family"), revoked__isnull=True)
+
+
 class ConnectionQuerySet(models.QuerySet["Connection"]):
     """Connections."""
 
     def usable(self, at: datetime) -> Self:
         """Those whose key can be used."""
         return self.filter(key__in=AccessKey.objects.usable(at))
+
+    def with_state(self, at: datetime) -> Self:
+        """With `is_usable`, whether the key can be used, and `is_alive`, whether the client still has a token."""
+        return self.annotate(
+            is_usable=models.Exists(AccessKey.objects.usable(at).filter(pk=models.OuterRef("key"))),
+            is_alive=models.Exists(_LIVING),
+        )
 
     def key_of(self, token: str) -> AccessKey | None:
         """The usable key whose rights come with this access token, or None."""
@@ -69,10 +79,9 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
 
     def dead(self, at: datetime) -> Self:
         """Those that nobody can use any more: never taken up, without a token left, or of a revoked key."""
-        living = RefreshToken.objects.filter(token_family=models.OuterRef("family"), revoked__isnull=True)
         return self.filter(
             models.Q(key__revoked_at__isnull=False)
-            | models.Q(~models.Exists(living), granted_at__lte=at - _CODE_IS_GONE_AFTER)
+            | models.Q(~models.Exists(_LIVING), granted_at__lte=at - _CODE_IS_GONE_AFTER)
         )
 
 

@@ -1,8 +1,10 @@
 """What the toolkit asks about codes and tokens, answered by connections. Scopes say nothing here: keys do."""
 
 import logging
+from datetime import timedelta
 from typing import Any
 
+from django.contrib.admin.models import ADDITION, LogEntry
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -16,6 +18,9 @@ from oauth.models import Connection, checksum
 log = logging.getLogger(__name__)
 
 SCOPE = "brain"
+
+# Two parts of one client may renew its token at once; the slower one is refused, and no more.
+_CLIENTS_RACE_FOR = timedelta(seconds=30)
 
 
 class Validator(OAuth2Validator):
@@ -37,12 +42,13 @@ class Validator(OAuth2Validator):
         """Keep the code, and the connection that it begins."""
         with transaction.atomic():
             super().save_authorization_code(client_id, code, request, *args, **options)
-            Connection.objects.create(
+            connection = Connection.objects.create(
                 client_id=request.client.pk,
                 key=request.access_key,
                 granted_by=request.user.get_username(),
                 code_checksum=checksum(code["code"]),
             )
+            LogEntry.objects.log_actions(request.user.pk, [connection], ADDITION, single_object=True)
 
     def validate_code(self, client_id: str, code: str, client: Any, request: Any, *args: Any, **options: Any) -> bool:
         """Whether the code can be taken. One that was taken before has been seen by somebody else: all of it ends."""
@@ -53,15 +59,17 @@ class Validator(OAuth2Validator):
         return False
 
     def validate_refresh_token(self, refresh_token: str, client: Any, request: Any, *args: Any, **options: Any) -> bool:
-        """Whether the token can be renewed. One that was renewed before has been seen by somebody else: all ends."""
-        if super().validate_refresh_token(refresh_token, client, request, *args, **options):
-            family = request.refresh_token_instance.token_family
-            return bool(Connection.objects.usable(timezone.now()).filter(family=family).exists())
+        """Whether the token can be renewed. One that was renewed a while ago was seen by somebody else: all ends."""
+        now = timezone.now()
         renewed = RefreshToken.objects.filter(token_checksum=checksum(refresh_token), revoked__isnull=False)
-        self._end(
-            Connection.objects.filter(family__in=renewed.values("token_family")), "a renewed token was sent again"
-        )
-        return False
+        if renewed.exists():
+            stolen = renewed.filter(revoked__lte=now - _CLIENTS_RACE_FOR).values("token_family")
+            self._end(Connection.objects.filter(family__in=stolen), "a renewed token was sent again")
+            return False
+        if not super().validate_refresh_token(refresh_token, client, request, *args, **options):
+            return False
+        family = request.refresh_token_instance.token_family
+        return bool(Connection.objects.usable(now).filter(family=family).exists())
 
     def revoke_token(self, token: str, token_type_hint: str, request: Any, *args: Any, **options: Any) -> None:
         """A client that gives back either token gives back the connection."""
@@ -88,6 +96,15 @@ class Validator(OAuth2Validator):
                 error="invalid_target", description="There are no tokens for this resource.", request=request
             )
         request.resource = [resource()]
+
+    def _save_bearer_token(self, token: Any, request: Any, *args: Any, **options: Any) -> None:
+        """Of two requests that renew one token at once, the second gets nothing: what the first got is kept hashed."""
+        renewing = getattr(request, "refresh_token_instance", None)
+        if renewing is not None:
+            living = RefreshToken.objects.select_for_update().filter(pk=renewing.pk, revoked__isnull=True)
+            if living.first() is None:
+                raise errors.InvalidGrantError(request=request)
+        super()._save_bearer_token(token, request, *args, **options)
 
     def _create_refresh_token(self, request: Any, code: str, access_token: Any, previous: Any) -> Any:
         token = super()._create_refresh_token(request, code, access_token, previous)

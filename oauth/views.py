@@ -14,6 +14,7 @@ from django.views import View
 from oauth2_provider import views as toolkit
 from oauth2_provider.exceptions import FatalClientError, OAuthToolkitError
 from oauth2_provider.http import OAuth2ResponseRedirect
+from oauth2_provider.models import Grant
 from oauth2_provider.views.mixins import OAuthLibMixin
 from oauthlib.oauth2.rfc6749 import errors
 
@@ -127,7 +128,10 @@ class TokenView(toolkit.TokenView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """The tokens, or the fault."""
-        response = _malformed(request) or self.authorization_flow_token_response(request)
+        try:
+            response = _malformed(request) or self.authorization_flow_token_response(request)
+        except Grant.DoesNotExist:  # another request with the same code was quicker
+            response = JsonResponse({"error": "invalid_grant"}, status=400)
         response["Content-Type"] = "application/json"  # the toolkit forgets it with some faults
         response["Cache-Control"] = "no-store"
         return response

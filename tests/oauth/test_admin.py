@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client as Http
 from django.utils import timezone
@@ -91,6 +92,7 @@ def test_the_operator_sees_who_has_what_and_ends_it(anna: Http) -> None:
     for told in ("Claude", "planer", "second", "third", "olga", "active", "allowed, not yet taken up"):
         assert told in page
     connection = Connection.objects.get(key=first)
+    assert LogEntry.objects.filter(user__username="olga", object_id=str(connection.pk), action_flag=ADDITION).exists()
     for secret in (connection.code_checksum, tokens["access_token"], str(connection.family)):
         assert secret not in anna.get(f"{CONNECTIONS}{connection.pk}/change/").content.decode()
     address = f"{CONNECTIONS}{connection.pk}/delete/"
@@ -107,6 +109,12 @@ def test_the_operator_sees_who_has_what_and_ends_it(anna: Http) -> None:
     assert not AccessToken.objects.exists()
     assert not RefreshToken.objects.exists()
     assert not Connection.objects.exists()
+
+
+def test_a_connection_whose_tokens_are_gone_says_so(anna: Http) -> None:
+    Connector(registered()).connected(key())
+    User.objects.get(username="olga").delete()
+    assert "expired" in anna.get(CONNECTIONS).content.decode()
 
 
 def test_a_connection_of_an_ended_key_says_so(anna: Http) -> None:

@@ -11,6 +11,7 @@ from oauth2_provider.models import AccessToken, Grant, RefreshToken
 
 from memories.models import AccessKey, LongtermVersion
 from oauth.models import Client, Connection
+from oauth.validator import Validator
 from tests.admincast import person
 from tests.conftest import Agent, note
 from tests.oauth.connector import CALLBACK, LENDING, RESOURCE, Connector, key, registered
@@ -152,9 +153,32 @@ def test_a_renewed_token_that_is_sent_again_ends_the_connection(claude: Connecto
     first = claude.connected(key())
     second = claude.renew(first["refresh_token"]).json()
     assert claude.renew(first["refresh_token"]).json()["error"] == "invalid_grant"
+    assert claude.works(second["access_token"])  # two parts of a client may have been at it at once
+    RefreshToken.objects.filter(revoked__isnull=False).update(revoked=timezone.now() - timedelta(seconds=31))
+    assert claude.renew(first["refresh_token"]).json()["error"] == "invalid_grant"
     assert not claude.works(second["access_token"])
     assert claude.renew(second["refresh_token"]).json()["error"] == "invalid_grant"
     assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("step", ["validate_code", "confirm_redirect_uri", "validate_refresh_token"])
+def test_of_two_requests_at_once_one_gets_tokens(claude: Connector, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    if step == "validate_refresh_token":
+        send, secret = claude.renew, claude.connected(key())["refresh_token"]
+    else:
+        send, secret = claude.redeem, claude.allowed(key())
+    judge, between = getattr(Validator, step), []
+
+    def judge_then_be_overtaken(*args: Any, **options: Any) -> bool:
+        verdict = judge(*args, **options)
+        monkeypatch.setattr(Validator, step, judge)
+        between.append(send(secret))
+        return bool(verdict)
+
+    monkeypatch.setattr(Validator, step, judge_then_be_overtaken)
+    assert send(secret).json()["error"] == "invalid_grant"
+    assert claude.works(between[0].json()["access_token"])
+    assert AccessToken.objects.count() == 1
 
 
 def test_another_client_cannot_renew_and_does_no_harm(claude: Connector) -> None:
