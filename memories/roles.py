@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.apps import apps as installed
 from django.contrib.auth.management import create_permissions
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 _KINDS = ("longterm", "shortterm", "brain")
 _VIEW = (
@@ -35,10 +35,10 @@ ROLES: dict[str, Iterable[str]] = {
     "Administrator": _ADMINISTRATE,
 }
 TITLES = {
-    "Betrachter": gettext_noop("Viewer"),
-    "Kurator": gettext_noop("Curator"),
-    "Auditor": gettext_noop("Auditor"),
-    "Administrator": gettext_noop("Administrator"),
+    "Betrachter": _("Viewer"),
+    "Kurator": _("Curator"),
+    "Auditor": _("Auditor"),
+    "Administrator": _("Administrator"),
 }
 
 

@@ -8,7 +8,6 @@ from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.base import BrainAdmin, ModelForm
@@ -66,7 +65,7 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("Roles"))
     def rollen(self, obj: User) -> str:
         """The names of the groups, in the language of the page."""
-        return ", ".join(_(TITLES.get(group.name, group.name)) for group in obj.groups.all())
+        return ", ".join(str(TITLES.get(group.name, group.name)) for group in obj.groups.all())
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """The flag of superusers is theirs to give, and so are single permissions beyond the roles."""
@@ -98,4 +97,4 @@ class GroupAdmin(BrainAdmin, StockGroupAdmin):
     @admin.display(description=gettext_lazy("Meaning"))
     def titel(self, obj: Group) -> str:
         """The role's name in the language of the page."""
-        return _(TITLES[obj.name]) if obj.name in TITLES else ""
+        return str(TITLES.get(obj.name, ""))
