@@ -28,7 +28,7 @@ _MOST_MEMORY = 1_048_576  # kB; a graph that does not fit is made many times mor
 # pgvector's defaults answer a filter with a fraction of what there is. What the graph does not find in so many steps
 # is compared one by one; sorting is left out since it would mean to read everything.
 _BY_GRAPH = {
-    "hnsw.ef_search": "200",
+    "hnsw.ef_search": "400",
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.max_scan_tuples": "60000",
     "enable_sort": "off",
