@@ -8,10 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, expect
 
 from tests.oauth.connector import Connector, key, registered
-from tests.test_admin_browser import LOOKS, PASSWORD, PICTURES, Visitor, anna, browser
+from tests.test_admin_browser import LOOKS, PASSWORD, PICTURES, Browser, Visitor, anna, browser, expect
 
 __all__ = ["anna", "browser"]  # fixtures
 pytestmark = pytest.mark.django_db(transaction=True)
