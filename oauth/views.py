@@ -39,11 +39,12 @@ class AuthorizeView(OAuthLibMixin, View):
             return self._refused(request, _("You may not lend the rights of access keys."), 403)
         try:
             self.asked = self._asked(request)
-        except FatalClientError as error:
+        except OAuthToolkitError as error:
+            # A fault is told to the client only if somebody here knows it: a document can name any address.
+            if not isinstance(error, FatalClientError) and self._is_trusted(request.GET.get("client_id", "")):
+                return self._sent_back(error)
             told = _("The client is not known here, or did not ask as OAuth wants it (%(error)s).")
             return self._refused(request, told % {"error": error.oauthlib_error.error}, 400)
-        except OAuthToolkitError as error:
-            return self._sent_back(error)
         return super().dispatch(request, *args, **kwargs)
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -79,6 +80,9 @@ class AuthorizeView(OAuthLibMixin, View):
             fault = errors.CustomOAuth2Error("invalid_target", "There are no tokens for it.", state=asked["state"])
             raise OAuthToolkitError(fault, redirect_uri=asked["redirect_uri"])
         return dict(asked)
+
+    def _is_trusted(self, client_id: str) -> bool:
+        return any(not client.has_document for client in Client.objects.filter(client_id=client_id))
 
     def _page(self, request: HttpRequest, form: KeyForm) -> HttpResponse:
         client = Client.objects.get(client_id=self.asked["client_id"])

@@ -150,8 +150,14 @@ def test_chatgpt_says_that_it_can_do_without_a_key_of_its_own(web: Web) -> None:
 def test_a_document_that_is_not_right_is_no_client(web: Web, changes: Any) -> None:
     web.offer(DOCUMENT, **changes)
     claude = by_document()
-    response = claude.ask()
-    assert response.status_code == 400 or response["Location"].startswith(f"{CALLBACK}?error=")
+    assert claude.ask().status_code == 400
+
+
+def test_a_fault_does_not_redirect_to_where_a_document_says(web: Web) -> None:
+    web.offer(DOCUMENT)
+    response = by_document().ask(code_challenge=None)
+    assert response.status_code == 400
+    assert "invalid_request" in response.content.decode()
 
 
 @pytest.mark.parametrize(
