@@ -103,6 +103,9 @@ def _done(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
         call.gesamt, call.erfolgreich, call.fehlgeschlagen = (
             answer["anzahl"][name] for name in ("gesamt", "erfolgreich", "fehlgeschlagen")
         )
+        if tool.recalls and not _asks_for_help(arguments):
+            call.suche = arguments["inhalt"].get("suche", "")
+            call.recalled = [row["ID"] for row in answer["daten"]]
     return answer
 
 

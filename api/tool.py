@@ -50,7 +50,8 @@ class Tool:
     `read` brings an entry (of a QUERY, the whole of `inhalt`) into the form that `handler` works with; it gets what the
     schema found no fault with and raises a fault that carries all faults. `grenzen` names the limits that a call can
     meet, `spalten` the columns behind field names that are not the column's. `versioned` tools take
-    `erwartete_version` in `inhalt`, also where a given schema does not name it.
+    `erwartete_version` in `inhalt`, also where a given schema does not name it. The recall log notes what a tool that
+    `recalls` gives away.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Tool:
     beispiel: Mapping[str, Any] | None = None
     destructive: bool = False
     versioned: bool = False
+    recalls: bool = False
 
     @property
     def writes(self) -> bool:

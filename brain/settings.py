@@ -24,6 +24,7 @@ BRAIN_QUOTA = Quota(
     bytes_a_day=env.whole_number("BRAIN_BYTES_A_DAY", 10 * 1024**3),
 )
 BRAIN_CALLS_DAYS = env.whole_number("BRAIN_CALLS_DAYS", 90)
+BRAIN_RECALL_DAYS = env.whole_number("BRAIN_RECALL_DAYS", 30, least=0)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 

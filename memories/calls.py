@@ -5,19 +5,19 @@ What a key has used is counted by the database when the record is stored (migrat
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories.errors import BrainError, InternalFault, TooMany, Unavailable
-from memories.models import CallRecord
+from memories.models import CallRecord, Recall, RecalledSearch
 from memories.principal import Principal
 from memories.writing import turn
 
@@ -46,6 +46,8 @@ class Metered:
     erfolgreich: int = 0
     fehlgeschlagen: int = 0
     code: str = OK
+    suche: str = ""
+    recalled: Sequence[str] = ()
 
 
 @contextmanager
@@ -75,7 +77,8 @@ def metered(call: Metered) -> Iterator[Metered]:
 
 
 def forget(now: datetime) -> int:
-    """Remove the records that are older than they are kept; returns how many."""
+    """Remove the records that are older than they are kept, earlier what searches returned; tells how many records."""
+    RecalledSearch.objects.filter(call__zeitpunkt__lt=now - timedelta(days=settings.BRAIN_RECALL_DAYS)).delete()
     before = now - timedelta(days=settings.BRAIN_CALLS_DAYS)
     removed = 0
     while keys := list(
@@ -121,12 +124,25 @@ def _end(call: Metered, now: datetime, pk: int | None, dauer_ms: int) -> None:
     }
     try:
         with turn():
-            if pk is None:
-                CallRecord.objects.create(**_told(call, now), **outcome)
-            else:
+            if pk is not None:
                 CallRecord.objects.filter(pk=pk).update(**outcome)
+            elif call.recalled and settings.BRAIN_RECALL_DAYS:
+                with transaction.atomic():
+                    _recall(call, CallRecord.objects.create(**_told(call, now), **outcome))
+            else:
+                CallRecord.objects.create(**_told(call, now), **outcome)
     except (DatabaseError, InterfaceError) as error:
         log.warning("The record of a call could not be stored: %s", type(error).__name__)
+
+
+def _recall(call: Metered, record: CallRecord) -> None:
+    """Note which memories a search gave away."""
+    RecalledSearch.objects.create(call=record, suche=call.suche)
+    parts = (kennung.partition("_") for kennung in call.recalled)
+    Recall.objects.bulk_create(
+        Recall(search_id=record.pk, typ=typ, memory_id=int(key), rang=rang)
+        for rang, (typ, _underscore, key) in enumerate(parts, 1)
+    )
 
 
 def _told(call: Metered, now: datetime) -> dict[str, Any]:

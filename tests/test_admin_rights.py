@@ -15,7 +15,15 @@ from django.utils import timezone
 from memories.admin import ADMINS
 from memories.keys import make_key
 from memories.kinds import BRAIN, KINDS, LONGTERM
-from memories.models import AccessKey, CallRecord, EmbeddingProfile, LongtermMemory, ServiceAccount
+from memories.models import (
+    AccessKey,
+    CallRecord,
+    EmbeddingProfile,
+    LongtermMemory,
+    Recall,
+    RecalledSearch,
+    ServiceAccount,
+)
 from tests.admincast import form, person, store, url
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +67,10 @@ def keys() -> dict[str, int]:
         found[f"{kind.typ}version"] = kind.versions.objects.first().pk
     key, _text = make_key(name="k", account="a", only={}, may_write=True, expires_at=None)
     profile = EmbeddingProfile.objects.create(profil_hash="p", dimension=2, name="n")
+    search = RecalledSearch.objects.create(
+        call=CallRecord.objects.create(zeitpunkt=timezone.now(), tuer="rest", tool="search_brain", code="ok"), suche="x"
+    )
+    recall = Recall.objects.create(search=search, typ="longterm", memory_id=found["longtermmemory"], rang=1)
     return found | {
         "accesskey": key.pk,
         "serviceaccount": key.account_id,
@@ -66,6 +78,7 @@ def keys() -> dict[str, int]:
         "embeddingprofile": profile.pk,
         "user": User.objects.create_user("ziel").pk,
         "group": Group.objects.create(name="Ziel").pk,
+        "recall": recall.pk,
         "callrecord": CallRecord.objects.create(zeitpunkt=timezone.now(), tuer="rest", tool="t", code="ok").pk,
     }
 
@@ -149,7 +162,7 @@ def test_nobody_is_let_in_without_being_signed_in(keys: dict[str, int]) -> None:
 def test_a_form_from_another_site_is_refused(keys: dict[str, int]) -> None:
     client = Client(enforce_csrf_checks=True)
     person("ben", superuser=True)
-    client.login(username="ben", password="a long password")
+    client.force_login(User.objects.get(username="ben"))
     before = everything()
     key = keys["longtermmemory"]
     for address in (url("change", key), url("restore", key, 1), url("delete", key), url("changelist")):

@@ -192,6 +192,7 @@ SEARCH = Tool(
     handler=_search,
     grenzen=("embedding", "kurzbeschreibung"),
     spalten={"embedding_profil_hash": "embedding_profil_hash", ALIAS: "embedding_profil_hash"},
+    recalls=True,
     beispiel={
         "tool": "search_brain",
         "arguments": {

@@ -8,6 +8,7 @@ from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
 from memories.admin.people import GroupAdmin, UserAdmin
 from memories.admin.profiles import EmbeddingProfileAdmin
+from memories.admin.recalls import RecallAdmin
 from memories.admin.tags import TagAdmin
 from memories.admin.versions import BrainVersionAdmin, LongtermVersionAdmin, ShorttermVersionAdmin
 from memories.models import (
@@ -18,6 +19,7 @@ from memories.models import (
     EmbeddingProfile,
     LongtermMemory,
     LongtermVersion,
+    Recall,
     ServiceAccount,
     ShorttermMemory,
     ShorttermVersion,
@@ -36,6 +38,7 @@ ADMINS = (
     (AccessKey, AccessKeyAdmin),
     (ServiceAccount, ServiceAccountAdmin),
     (CallRecord, CallRecordAdmin),
+    (Recall, RecallAdmin),
     (User, UserAdmin),
     (Group, GroupAdmin),
 )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories import values
 from memories.errors import ERRORS, BrainError
+from memories.kinds import parse_id
 from memories.models import Aktion, MemoryTyp, ScopeTyp
 
 
@@ -152,6 +153,19 @@ class KeyNameFilter(TextFilter):
 
     title = _("access key")
     parameter_name = column = "schluessel"
+
+
+class RecalledMemoryFilter(TextFilter):
+    """A memory by its ID."""
+
+    title = _("memory (ID)")
+    parameter_name = "memory"
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The recalls of that memory."""
+        kind, key = parse_id(typed, "ID")
+        found: QuerySet[Any] = queryset.filter(typ=kind.typ, memory_id=key)
+        return found
 
 
 class OutcomeFilter(ChoiceFilter):

@@ -18,6 +18,7 @@ from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
+from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
 from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
 from memories.models import Memory
@@ -116,12 +117,24 @@ class MemoryAdmin(DeletingAdmin):
         return [
             (None, {"fields": (*self.main, *hidden)}),
             (_("Where it belongs"), {"fields": self.further}),
-            (_("Record"), {"fields": _RECORD}),
+            (_("Record"), {"fields": (*_RECORD, "abgerufen") if may_see_recalls(request) else _RECORD}),
         ]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The memory, with what the recall log tells this person of it."""
+        found: Any = super().get_object(request, object_id, from_field)
+        if found and may_see_recalls(request):
+            found.abrufe = recalls_of(found, principal_of(request.user))
+        return found
+
+    @admin.display(description=gettext_lazy("Recalled"))
+    def abgerufen(self, obj: Any) -> str:
+        """How often searches returned it, and when the last one did."""
+        return told_recalls(obj, *obj.abrufe)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """What does not change in an old memory."""
-        return () if obj is None else (*self.fixed, *_RECORD)
+        return () if obj is None else (*self.fixed, *_RECORD, "abgerufen")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         """The form, with the faults that the service found when it is shown again."""

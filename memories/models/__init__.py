@@ -15,6 +15,7 @@ from memories.models.memory import (
     ShorttermVersion,
     Version,
 )
+from memories.models.recall import Recall, RecalledSearch
 from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
@@ -36,6 +37,8 @@ __all__ = [
     "Memory",
     "MemoryTyp",
     "PastEntry",
+    "Recall",
+    "RecalledSearch",
     "RepeatableCall",
     "ScopeTyp",
     "SearchEntry",
