@@ -1,6 +1,7 @@
 """The one settings file. What differs from place to place comes from the environment; README lists the names."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +38,13 @@ BRAIN_EMBEDDER_KEY = os.environ.get("BRAIN_EMBEDDER_KEY", "")
 # Where clients that take no pasted key find this server: switches OAuth on.
 BRAIN_OAUTH = env.public_address("BRAIN_OAUTH")
 
+# Signing in.
+BRAIN_SIGN_IN_FAILURES = env.whole_number("BRAIN_SIGN_IN_FAILURES", 5)
+BRAIN_SIGN_IN_LOCK_MINUTES = env.whole_number("BRAIN_SIGN_IN_LOCK_MINUTES", 15)
+BRAIN_TOTP_REQUIRED = env.switch("BRAIN_TOTP_REQUIRED", default=False)
+BRAIN_PROXIES = env.whole_number("BRAIN_PROXIES", 0, least=0)
+BRAIN_SESSION_HOURS = env.whole_number("BRAIN_SESSION_HOURS", 12)
+
 SECRET_KEY = env.secret("BRAIN_SECRET_KEY", BRAIN_DATA / "secret_key")
 DEBUG = False
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("BRAIN_ALLOWED_HOSTS")]
@@ -44,6 +52,9 @@ ROOT_URLCONF = "brain.urls"
 WSGI_APPLICATION = "brain.wsgi.application"
 
 INSTALLED_APPS = [
+    "django_otp",
+    "django_otp.plugins.otp_totp",  # before ours, so that our admin can remove their pages, which show secrets
+    "django_otp.plugins.otp_static",
     "brain",
     "memories",
     "api",
@@ -51,6 +62,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "axes",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -70,6 +82,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memories.admin.second_factor.SecondFactorMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 TEMPLATES = [
@@ -135,10 +149,26 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "memories.admin.signing_in.Backend"]
+AXES_FAILURE_LIMIT = BRAIN_SIGN_IN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=BRAIN_SIGN_IN_LOCK_MINUTES)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the page says when the lock ends, and keeps its word
+AXES_CLIENT_IP_CALLABLE = "memories.admin.signing_in.address_of"
+AXES_CLIENT_STR_CALLABLE = "memories.admin.signing_in.anonymous"
+AXES_LOCKOUT_CALLABLE = "memories.admin.signing_in.locked_out"
+AXES_SENSITIVE_PARAMETERS = ["username", "otp_token", "csrfmiddlewaretoken"]
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+OTP_TOTP_ISSUER = "Brain"
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
-SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = BRAIN_SESSION_HOURS * 60 * 60
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 # The documents of the Swagger page show their icons as data.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -219,6 +249,7 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "django.request": {"level": "ERROR"},  # a refused call is the caller's business
+        "axes": {"level": "WARNING"},  # otherwise each step of a sign-in is told
         "oauth2_provider.models": {"level": "WARNING"},  # otherwise clean_up tells of each table
     },
 }

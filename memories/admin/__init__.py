@@ -1,5 +1,6 @@
 """The admin: thin, one service call each. Registered here, by name."""
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
@@ -9,6 +10,7 @@ from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmi
 from memories.admin.people import GroupAdmin, UserAdmin
 from memories.admin.profiles import EmbeddingProfileAdmin
 from memories.admin.recalls import RecallAdmin
+from memories.admin.signing_in import SignInForm
 from memories.admin.tags import TagAdmin
 from memories.admin.versions import BrainVersionAdmin, LongtermVersionAdmin, ShorttermVersionAdmin
 from memories.models import (
@@ -45,8 +47,14 @@ ADMINS = (
 
 for stock in (User, Group):
     admin.site.unregister(stock)
+for model in apps.get_models():
+    # These pages would show secrets, or what nobody needs to see.
+    if model._meta.app_label.startswith("otp_") and admin.site.is_registered(model):  # noqa: SLF001
+        admin.site.unregister(model)
 for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 
 admin.site.site_header = admin.site.site_title = "Brain"
 admin.site.site_url = None
+admin.site.login_form = SignInForm
+admin.site.login_template = "admin/memories/login.html"

@@ -2,16 +2,23 @@
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from memories import second_factor
 from memories.admin.base import BrainAdmin, ModelForm
 from memories.admin.keys import LIMITS, limit_fields
+from memories.admin.second_factor import PAGE, note, second_factor_view
 from memories.models import Grant
 from memories.roles import TITLES
 
@@ -43,7 +50,8 @@ class GrantInline(StackedInline):
 class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
     """People. Only a superuser makes or changes superusers."""
 
-    list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "rollen")
+    change_form_template = "admin/memories/user/change_form.html"
+    list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "rollen", "zweiter_faktor")
     list_filter = ()
     inlines = (GrantInline,)
     actions = None
@@ -59,8 +67,61 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        """The people, with their roles."""
-        return super().get_queryset(request).prefetch_related("groups")
+        """The people, with their roles, and whether they have a second factor."""
+        device = TOTPDevice.objects.filter(user_id=OuterRef("pk"), confirmed=True)
+        people: QuerySet[User] = super().get_queryset(request).prefetch_related("groups")
+        return people.annotate(second_factor=Exists(device))
+
+    def get_urls(self) -> list[URLPattern]:
+        """The own second factor, and removing somebody's."""
+        own = self.admin_site.admin_view(second_factor_view)
+        remove = self.admin_site.admin_view(self.remove_second_factor_view)
+        return [
+            path("second-factor/", own, name="auth_user_second_factor"),
+            path("<int:object_id>/remove-second-factor/", remove, name="auth_user_remove_second_factor"),
+            *super().get_urls(),
+        ]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The form, with the way to remove a second factor for whoever may."""
+        person = context.get("original")
+        removable = (
+            isinstance(person, User)
+            and person != request.user
+            and self.has_change_permission(request, person)
+            and second_factor.device_of(person) is not None
+        )
+        return super().render_change_form(request, context | {"has_second_factor": removable}, *args, **kwargs)
+
+    def remove_second_factor_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Asks, then removes the second factor of somebody who lost it."""
+        person = self.get_object(request, str(object_id))
+        if not self.has_change_permission(request, person):
+            raise PermissionDenied
+        if person is None:
+            raise Http404
+        if person == request.user:  # this takes the password and a code
+            return HttpResponseRedirect(reverse(PAGE))
+        if request.method == "POST":
+            if second_factor.switch_off(person):
+                note(request, person, _("Second factor removed."))
+                self.message_user(request, _("The second factor is removed."), messages.SUCCESS)
+            return HttpResponseRedirect(reverse("admin:auth_user_change", args=[person.pk]))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Remove second factor"),
+            "explanation": _("Make sure that it is really this person who asks: the password alone is enough then."),
+            "opts": self.opts,
+            "person": person,
+        }
+        return TemplateResponse(request, "admin/memories/user/remove_second_factor.html", context)
+
+    @admin.display(description=gettext_lazy("Second factor"), boolean=True)
+    def zweiter_faktor(self, obj: User) -> bool:
+        """Whether it is switched on."""
+        return bool(obj.second_factor)  # type: ignore[attr-defined]
 
     @admin.display(description=gettext_lazy("Roles"))
     def rollen(self, obj: User) -> str:

@@ -1,7 +1,10 @@
-"""Delete the short-term memories whose validity is over; the history keeps their last state."""
+"""Delete what is over: short-term memories, whose last state the history keeps, and what else is kept for a time."""
 
 from typing import Any
 
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -28,6 +31,11 @@ class Command(BaseCommand):
         self.stdout.write(_("Records of calls removed: %(number)d") % {"number": records})
         forgotten = repeats.forget(timezone.now())
         self.stdout.write(_("Answers for repeated calls forgotten: %(number)d") % {"number": forgotten})
+        now = timezone.now()
+        attempts, _tables = AccessAttempt.objects.filter(attempt_time__lt=now - settings.AXES_COOLOFF_TIME).delete()
+        self.stdout.write(_("Failed attempts to sign in forgotten: %(number)d") % {"number": attempts})
+        sessions, _tables = Session.objects.filter(expire_date__lt=now).delete()
+        self.stdout.write(_("Sessions removed that were over: %(number)d") % {"number": sessions})
 
     def _progress(self, deleted: int) -> None:
         self.stdout.write(_("%(number)d so far") % {"number": deleted})
