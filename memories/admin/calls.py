@@ -30,7 +30,6 @@ class CallRecordAdmin(ReadOnlyAdmin):
         "tuer",
         "tool",
         "schluessel",
-        "konto",
         "nutzer",
         "agent",
         "gesamt",

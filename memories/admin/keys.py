@@ -30,8 +30,8 @@ _ASKED = ("account", "name", *_MAY, "expires_at")
 _QUOTA = ("calls_a_minute", "entries_a_day", "bytes_a_day")
 _HELP = {
     "typen": gettext_lazy("Which kinds: longterm, shortterm, brain, one a line. Empty: all."),
-    "nutzer": gettext_lazy("Whose memories, one nutzer a line. Empty: all."),
-    "agent": gettext_lazy("Memories of which agents, one a line. Empty: all."),
+    "nutzer": gettext_lazy("Whose memories, and of a key whom it may speak for, one nutzer a line. Empty: all."),
+    "agent": gettext_lazy("Memories of which agents, and of a key which it may be, one a line. Empty: all."),
     "scope": gettext_lazy("Memories of which scopes, one a line. Empty: all."),
     "scope_vk": gettext_lazy("Memories of which records of a scope, one a line. Empty: all."),
     "tools": gettext_lazy("Which tools it may call, one name a line, such as search_brain. Empty: all."),
