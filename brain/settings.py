@@ -38,6 +38,9 @@ BRAIN_EMBEDDER_KEY = os.environ.get("BRAIN_EMBEDDER_KEY", "")
 # Where clients that take no pasted key find this server: switches OAuth on.
 BRAIN_OAUTH = env.public_address("BRAIN_OAUTH")
 
+# TLS ends at a proxy in front, through which everything comes.
+BRAIN_HTTPS = env.switch("BRAIN_HTTPS", default=False)
+
 # Signing in.
 BRAIN_SIGN_IN_FAILURES = env.whole_number("BRAIN_SIGN_IN_FAILURES", 5)
 BRAIN_SIGN_IN_LOCK_MINUTES = env.whole_number("BRAIN_SIGN_IN_LOCK_MINUTES", 15)
@@ -72,9 +75,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # First, so that no answer goes without their headers.
+    "brain.middleware.permissions_policy",
+    "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -165,10 +170,21 @@ AXES_VERBOSE = False
 OTP_TOTP_ISSUER = "Brain"
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_AGE = BRAIN_SESSION_HOURS * 60 * 60
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
+if BRAIN_HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # who watches over the server asks it, not the proxy
+    SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME, LANGUAGE_COOKIE_NAME = "__Host-session", "__Host-csrf", "__Host-language"
+# What holds for other hosts of the domain is for their owner to say: HSTS for subdomains, and the browsers' list.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # The documents of the Swagger page show their icons as data.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
