@@ -31,7 +31,8 @@ for name, client in (("plain", plain), ("secure", secure)):
     for path in ("/healthz", "/readyz", "/admin/login/", "/api/tools/", "/mcp"):
         note(f"{name} {path}", client.get(path, headers={"Host": "localhost"}))
 def token(path):
-    return secure.get(path).content.decode().split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+    page = secure.get(path).content.decode()
+    return page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
 given = {"username": "anna", "password": "a long password", "csrfmiddlewaretoken": token("/admin/login/")}
 origin = {"Origin": "https://testserver", "Referer": "https://testserver/admin/login/"}
 note("signed in", secure.post("/admin/login/", given, headers=origin))
