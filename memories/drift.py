@@ -1,6 +1,6 @@
 """The proof that histories have no gaps, and that live rows, newest versions and tag links say the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -10,9 +10,8 @@ from django.db import connection
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from memories.history import copied_fields
-from memories.kinds import SHORTTERM, Kind
-from memories.models import Aktion
+from memories.history import copied_fields, removing
+from memories.kinds import Kind
 from memories.values import tag_key
 
 _ROWS_AT_ONCE = 2_000
@@ -52,11 +51,6 @@ def deviations(kind: Kind) -> Iterator[Deviation]:
     for flaw, keys in found:
         for key in keys if isinstance(keys, Iterator) else keys.iterator(_ROWS_AT_ONCE):
             yield Deviation(f"{kind.typ}_{key}", flaw)
-
-
-def removing(kind: Kind) -> Sequence[Aktion]:
-    """The actions that end in a memory without a live row; the long-term memory of a promotion begins with it."""
-    return (Aktion.GELOESCHT, Aktion.BEFOERDERT) if kind is SHORTTERM else (Aktion.GELOESCHT,)
 
 
 def _with_gaps(kind: Kind) -> Any:

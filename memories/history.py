@@ -7,19 +7,23 @@ from typing import Any
 
 from django.db import connection
 
-from memories.kinds import Kind
+from memories.kinds import SHORTTERM, Kind
 from memories.models import Aktion, Memory, Version
 from memories.principal import Origin
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What all versions of one change have in common; `verweise` names, by key, the other memory or version of each."""
+    """What all versions of one change have in common; `verweise` names, by key, the other memory or version of each.
+
+    `always` wants a version also of a memory in which nothing changed.
+    """
 
     origin: Origin
     aktion: Aktion
     at: datetime
     verweise: Mapping[int, str] = field(default_factory=dict)
+    always: bool = False
 
     def columns(self) -> dict[str, Any]:
         """The stamp's values by field name."""
@@ -76,6 +80,12 @@ def _verweis(verweise: Mapping[int, str]) -> tuple[str, list[Any]]:
         return "''", []
     cases = " ".join(["WHEN %s THEN %s"] * len(verweise))
     return f"CASE id {cases} ELSE '' END", [part for pair in verweise.items() for part in pair]
+
+
+def removing(kind: Kind) -> Sequence[Aktion]:
+    """The actions that end in a memory without a live row; the long-term memory of a promotion begins with it."""
+    gone = (Aktion.GELOESCHT, Aktion.AUFGEGANGEN)
+    return (*gone, Aktion.BEFOERDERT) if kind is SHORTTERM else gone
 
 
 def copied_fields(kind: Kind) -> list[str]:

@@ -12,7 +12,7 @@ from api.tools.selects import LIMIT, MOST
 from memories import reading, services
 from memories.errors import BrainError, NotFound
 from memories.kinds import Kind, parse_id
-from memories.models import Version
+from memories.models import Aktion, Version
 from memories.principal import Action
 from memories.reading import Step
 
@@ -108,7 +108,7 @@ SELECT = Tool(
         {
             "ID": text("ID der Erinnerung"),
             "version": {"type": "integer", "minimum": 1},
-            "aktion": text("angelegt, geaendert, geloescht, wiederhergestellt oder befoerdert"),
+            "aktion": text(f"{', '.join(Aktion.values[:-1])} oder {Aktion.values[-1]}"),
             "zeitpunkt": text("ISO 8601 mit Zeitzone"),
             "stand": {"type": "object", "description": "Alle Felder und Tags, wie sie danach waren"},
             "aenderungen": {

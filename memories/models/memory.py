@@ -348,6 +348,8 @@ class Aktion(models.TextChoices):
     GELOESCHT = "geloescht", _("deleted")
     WIEDERHERGESTELLT = "wiederhergestellt", _("restored")
     BEFOERDERT = "befoerdert", _("promoted")
+    ZUSAMMENGEFUEHRT = "zusammengefuehrt", _("merged")
+    AUFGEGANGEN = "aufgegangen", _("merged into another")
 
 
 class Version(Content):
@@ -368,7 +370,7 @@ class Version(Content):
     grund = models.TextField(_("reason"), blank=True)
     referenzfelder = KeptJSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
     aufruf = models.UUIDField(_("call"))
-    verweis = models.CharField(_("other memory"), max_length=40, blank=True)
+    verweis = models.CharField(_("other memory"), max_length=600, blank=True)
 
     objects: ClassVar[Any] = GuardedQuerySet.as_manager()
 

@@ -9,8 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from memories.kinds import KINDS, LONGTERM, Kind
-from memories.models import Aktion, EmbeddingProfile, Memory, PastEntry, SearchEntry, VectorBlock, Version
+from memories.history import removing
+from memories.kinds import KINDS, Kind
+from memories.models import EmbeddingProfile, Memory, PastEntry, SearchEntry, VectorBlock
 from memories.search import engine, index, pgvector, vectors
 from memories.search.index import DERIVED
 from memories.search.vectors import Profile
@@ -130,14 +131,9 @@ def _past(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
     return [
         entry
         for version, after in itertools.pairwise(versions)
-        if version.memory_id == after.memory_id and not _removed(kind, version)
+        if version.memory_id == after.memory_id and version.aktion not in removing(kind)
         for entry in index.past_entries_of(kind, version, after.zeitpunkt)
     ]
-
-
-def _removed(kind: Kind, version: Version) -> bool:
-    """Whether the memory was gone after this version: deleted, or promoted away."""
-    return version.aktion == Aktion.GELOESCHT or (version.aktion == Aktion.BEFOERDERT and kind is not LONGTERM)
 
 
 def pack(progress: Progress) -> None:
