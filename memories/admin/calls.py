@@ -1,6 +1,5 @@
 """The record of calls, for auditors: filtered, and taken out as CSV."""
 
-import csv
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -8,17 +7,16 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import path
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin import filters
 from memories.admin.base import ReadOnlyAdmin
 from memories.models.access import principal_of
+from memories.transfer.table import table
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ROWS_AT_ONCE = 2_000
 
 
@@ -85,24 +83,6 @@ class CallRecordAdmin(ReadOnlyAdmin):
         return response
 
 
-class _Echo:
-    """A file that gives back what is written into it."""
-
-    def write(self, text: str) -> str:
-        """The text."""
-        return text
-
-
 def _lines(rows: QuerySet[Any]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
     names = [field.name for field in rows.model._meta.concrete_fields]  # noqa: SLF001
-    yield "\ufeff" + writer.writerow(names)
-    for row in rows.values_list(*names).iterator(chunk_size=_ROWS_AT_ONCE):
-        yield writer.writerow([cell(value) for value in row])
-
-
-def cell(value: Any) -> Any:
-    """A value for a spreadsheet: moments in the server's time zone, and no text that it would take for a formula."""
-    if hasattr(value, "tzinfo"):
-        return timezone.localtime(value, timezone.get_default_timezone()).isoformat()
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return table(names, rows.values_list(*names).iterator(chunk_size=_ROWS_AT_ONCE))

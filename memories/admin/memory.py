@@ -16,6 +16,7 @@ from memories.admin import filters
 from memories.admin.base import may, origin_of
 from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
+from memories.admin.exporting import ExportingAdmin
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
@@ -31,7 +32,7 @@ _MOST_RELEVANT = 100
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(DeletingAdmin):
+class MemoryAdmin(ExportingAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after

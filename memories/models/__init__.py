@@ -19,6 +19,7 @@ from memories.models.recall import Recall, RecalledSearch
 from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
+from memories.models.transfer import ImportedMemory, Installation
 
 __all__ = [
     "AccessKey",
@@ -30,6 +31,8 @@ __all__ = [
     "EmbeddingProfile",
     "Grant",
     "HandledEntry",
+    "ImportedMemory",
+    "Installation",
     "KeyUsage",
     "LongtermMemory",
     "LongtermTag",

@@ -285,7 +285,10 @@ class LongtermMemory(LongtermContent, Memory):
     """Something to remember for good."""
 
     class Meta(Memory.Meta):
-        permissions = [("restore_longtermmemory", _("Can restore long-term memory"))]
+        permissions = [
+            ("restore_longtermmemory", _("Can restore long-term memory")),
+            ("export_longtermmemory", _("Can export long-term memory")),
+        ]
         verbose_name = _("long-term memory")
         verbose_name_plural = _("long-term memories")
         indexes = [*Memory.Meta.indexes, _index("longtermmemory", "scope", "scope_vk", name="scope")]
@@ -298,7 +301,10 @@ class ShorttermMemory(ShorttermContent, Memory):
     """Something to remember until `gueltig_bis`."""
 
     class Meta(Memory.Meta):
-        permissions = [("restore_shorttermmemory", _("Can restore short-term memory"))]
+        permissions = [
+            ("restore_shorttermmemory", _("Can restore short-term memory")),
+            ("export_shorttermmemory", _("Can export short-term memory")),
+        ]
         verbose_name = _("short-term memory")
         verbose_name_plural = _("short-term memories")
         indexes = [
@@ -320,7 +326,10 @@ class BrainMemory(BrainContent, Memory):
     """A structured memory: a piece of work, a decision, an experience, or something about an agent."""
 
     class Meta(Memory.Meta):
-        permissions = [("restore_brainmemory", _("Can restore brain memory"))]
+        permissions = [
+            ("restore_brainmemory", _("Can restore brain memory")),
+            ("export_brainmemory", _("Can export brain memory")),
+        ]
         verbose_name = _("brain memory")
         verbose_name_plural = _("brain memories")
         constraints = [
@@ -371,6 +380,8 @@ class Version(Content):
     referenzfelder = KeptJSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
     aufruf = models.UUIDField(_("call"))
     verweis = models.CharField(_("other memory"), max_length=600, blank=True)
+    # Of an imported version, what its own installation had in tuer, tool, schluessel, benutzer, aufruf and verweis.
+    urspruenglich = models.JSONField(_("as it was at its origin"), null=True, blank=True, encoder=ReadableJSON)
 
     objects: ClassVar[Any] = GuardedQuerySet.as_manager()
 
