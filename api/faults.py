@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views import defaults
 from rest_framework import exceptions
@@ -14,6 +15,7 @@ from rest_framework.settings import api_settings
 
 from api import envelope, jsonbody
 from api.wire import BodyTooLarge
+from memories import deadline
 from memories.errors import (
     BrainError,
     InternalFault,
@@ -70,6 +72,9 @@ def as_fault(error: Exception) -> BrainError | None:
         case exceptions.UnsupportedMediaType():
             return NotJson(_("The body must be JSON: send Content-Type: application/json."))
         case OperationalError() | InterfaceError():
+            if deadline.passed():
+                log.error("A request was ended, since it kept the database busy for too long.")
+                return Unavailable(deadline.TOLD)
             log.error("The database is not available: %s", type(error).__name__)
             return Unavailable(_("The database cannot be reached at the moment; try again a little later."))
         case _:
@@ -120,6 +125,19 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path_info.startswith(JSON_PATHS):
         return _plain(NoSuchAddress(_("There is nothing at this address.")), 404)
     return defaults.page_not_found(request, exception)
+
+
+def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
+    """503 outside the API: the database is away, or a request kept it busy for too long."""
+    fault = as_fault(error)
+    if fault is None:
+        raise error
+    if request.path_info.startswith(JSON_PATHS):
+        response = _plain(fault, status_of(fault))
+    else:
+        response = render(request, "503.html", {"fault": fault}, status=status_of(fault))
+    response["Retry-After"] = _RETRY_AFTER
+    return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -1,8 +1,13 @@
-"""What every answer of the server carries."""
+"""What holds for every request: the headers of its answer, and how long it may keep the database busy."""
 
 from collections.abc import Callable
 
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+
+from api import faults
+from memories import deadline
 
 _NOT_NEEDED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "usb")
 _PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in _NOT_NEEDED)
@@ -17,3 +22,21 @@ def permissions_policy(get_response: Callable[[HttpRequest], HttpResponse]) -> C
         return response
 
     return answer
+
+
+class DeadlineMiddleware:
+    """Ends what keeps the database busy for too long, and tells people when the database does not answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """The answer, or what a view makes of the fault."""
+        with deadline.limited(settings.BRAIN_REQUEST_SECONDS):
+            return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """A page for people; machines get theirs from the views. None leaves all else to others."""
+        if not isinstance(exception, OperationalError | InterfaceError):
+            return None
+        return faults.unavailable(request, exception)

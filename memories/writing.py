@@ -19,6 +19,7 @@ from django.db import (
 )
 from django.utils.translation import gettext_lazy as _
 
+from memories import deadline
 from memories.errors import BrainError, Refused, Unavailable
 from memories.principal import Once
 
@@ -34,6 +35,7 @@ _PROGRAM_LIMIT_EXCEEDED = "54"  # the class; PostgreSQL, appendix A
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before each repetition
 _REPEATED_WITHIN = 10.0  # seconds; a caller does not wait for ever
 _ONE_BY_ONE_AFTER = 10  # refused rows
+_AWAY = _("The database cannot be reached at the moment; try again a little later.")
 _sqlite_turn = threading.Lock()
 
 
@@ -138,10 +140,10 @@ def _commit(
                 return done
         else:
             return done
-        if pause is None or time.monotonic() > until:
+        if pause is None or time.monotonic() > until or deadline.passed():
             break
         time.sleep(pause)
-    raise Unavailable(_("The database cannot be reached at the moment; try again a little later."))
+    raise Unavailable(deadline.TOLD if deadline.passed() else _AWAY)
 
 
 def _may_pass(fault: DatabaseError | InterfaceError) -> bool:
