@@ -55,6 +55,7 @@ for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 
 admin.site.site_header = admin.site.site_title = "Brain"
+admin.site.index_template = "admin/memories/start.html"
 admin.site.site_url = None
 admin.site.login_form = SignInForm
 admin.site.login_template = "admin/memories/login.html"

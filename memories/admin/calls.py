@@ -1,16 +1,19 @@
 """The record of calls, for auditors: filtered, and taken out as CSV."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import path
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin import filters
 from memories.admin.base import ReadOnlyAdmin
+from memories.figures import failed
 from memories.models.access import principal_of
 from memories.transfer.table import table
 
@@ -18,6 +21,20 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
 
 _ROWS_AT_ONCE = 2_000
+
+
+class FailedFilter(filters.ChoiceFilter):
+    """Calls that were refused, or of which entries failed."""
+
+    title = _("failures")
+    parameter_name = "failed"
+    options = [("all", _("Failed")), ("day", _("Failed on the last day"))]
+
+    def narrowed(self, queryset: Any, chosen: str) -> QuerySet[Any]:
+        """The calls that failed."""
+        if chosen == "day":
+            queryset = queryset.filter(zeitpunkt__gte=timezone.now() - timedelta(days=1))
+        return failed(queryset)
 
 
 class CallRecordAdmin(ReadOnlyAdmin):
@@ -36,6 +53,7 @@ class CallRecordAdmin(ReadOnlyAdmin):
         "dauer_ms",
     )
     list_filter = (
+        FailedFilter,
         filters.WhenFilter,
         filters.DoorFilter,
         filters.CalledToolFilter,

@@ -14,8 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from memories import values
 from memories.errors import ERRORS, BrainError
+from memories.figures import EXPIRES_WITHIN
 from memories.kinds import parse_id
 from memories.models import Aktion, MemoryTyp, ScopeTyp
+from memories.search.engine import Match, memories_that
+from memories.search.reach import FIRST_PART, STALE
 
 
 class TextFilter(admin.SimpleListFilter):
@@ -125,6 +128,22 @@ class MemoryTypFilter(ChoiceFilter):
     options = MemoryTyp.choices
 
 
+class VectorFilter(ChoiceFilter):
+    """Whether the vector stands for an earlier text; the search index knows those."""
+
+    title = _("embedding")
+    parameter_name = "vector"
+    indexed = True
+    options = [("stale", _("Stale"))]
+
+    def narrowed(self, queryset: Any, chosen: str) -> QuerySet[Any]:
+        """The rows whose text has moved on."""
+        found: QuerySet[Any] = queryset.filter(
+            pk__in=memories_that(Match([[FIRST_PART], [STALE]]), queryset.model.typ, [])
+        )
+        return found
+
+
 class AktionFilter(ChoiceFilter):
     """What a version came from."""
 
@@ -215,10 +234,13 @@ class ExpiredFilter(ChoiceFilter):
 
     title = _("validity")
     parameter_name = "validity"
-    options = [("valid", _("Valid")), ("expired", _("Expired"))]
+    options = [("valid", _("Valid")), ("soon", _("Expires within 7 days")), ("expired", _("Expired"))]
 
     def narrowed(self, queryset: Any, chosen: str) -> QuerySet[Any]:
-        """The rows that are valid, or no longer so."""
+        """The rows that are valid, still for a few days, or no longer."""
         now = timezone.now()
+        if chosen == "soon":
+            soon: QuerySet[Any] = queryset.filter(gueltig_bis__range=(now, now + EXPIRES_WITHIN))
+            return soon
         found: QuerySet[Any] = queryset.filter(gueltig_bis__lt=now) if chosen == "expired" else queryset.current(now)
         return found

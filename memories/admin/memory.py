@@ -240,6 +240,7 @@ class NoteAdmin(MemoryAdmin):
         filters.NutzerFilter,
         filters.AgentFilter,
         filters.AgeFilter,
+        filters.VectorFilter,
     )
     list_display: Any = (
         "kennung",
@@ -314,6 +315,7 @@ class BrainMemoryAdmin(MemoryAdmin):
         filters.NutzerFilter,
         filters.AgentFilter,
         filters.AgeFilter,
+        filters.VectorFilter,
         filters.ExpiredFilter,
     )
     list_display = (

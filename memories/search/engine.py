@@ -304,6 +304,8 @@ def memories_that(match: Match, typ: str, several: Groups) -> RawSQL:
         values.extend(parameters)
     entire, each = selects[0], selects[1 : len(match.terms) + 1]
     found = f"SELECT * FROM ({entire} UNION SELECT * FROM ({' INTERSECT '.join(each)}) AS parts) AS found"
+    if not each:
+        found = f"SELECT * FROM ({entire}) AS found"
     return RawSQL(" EXCEPT ".join([found, *selects[len(match.terms) + 1 :]]), values)
 
 
