@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, Subquery, When
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,10 +19,13 @@ from memories.models import BrainVersion, Memory, Tag, Version
 from memories.models.memory import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
+from memories.search.engine import well_planned
 from memories.search.query import parse
 from memories.search.reach import groups
-from memories.search.text import holding
+from memories.search.text import hits, holding
 from memories.values import tag_key
+
+_RANKED_FOR_EACH = 2  # candidates for each memory that is wanted, so that the best are among them
 
 
 def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
@@ -47,6 +51,27 @@ def listed(
     sign = "-" if descending else ""
     found = list(rows.order_by(f"{sign}erstellt_am", f"{sign}pk")[: limit + 1])
     return _page(found, limit, query, lambda last: (last.erstellt_am, last.pk))
+
+
+def ranked(
+    kind: Kind, only: Filter, limit: int, principal: Principal, among: MemoryQuerySet[Any] | None = None
+) -> tuple[list[int], bool]:
+    """The keys of the memories that fit the text `only.suche` best, best first, and whether more of them fit.
+
+    `among` holds them to what the search knows nothing of; each is looked up there. What is no longer valid is found.
+    """
+    where = ""
+    values: Sequence[Any] = ()
+    if among is not None:
+        # `c` is the entry of the index.
+        same = among.filter(pk=RawSQL("c.memory_id", [])).order_by().values("pk")
+        sql, values = same.query.sql_with_params()
+        where = f"AND EXISTS ({sql})"
+    reach = groups(principal, [kind], only)
+    with well_planned():
+        found, whole = hits(parse(only.suche), reach, _RANKED_FOR_EACH * limit, where, values)
+    keys = [hit.memory_id for hit in found]
+    return keys[:limit], not whole or len(keys) > limit
 
 
 def _by_relevance(rows: MemoryQuerySet[Any], query: object, limit: int, place: list[Any] | None) -> Page[Memory]:

@@ -1,32 +1,41 @@
 """What all lists and forms of the admin share: an explaining sentence, declared filters alone, bounded work a page."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import SEARCH_VAR, ChangeList, ChangeListSearchForm
+from django.contrib.admin.views.main import ALL_VAR, PAGE_VAR, SEARCH_VAR, ChangeList, ChangeListSearchForm
 from django.contrib.admin.widgets import AdminTextInputWidget
+from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories import values
+from memories.errors import BrainError
 from memories.kinds import Kind
 from memories.limits import limits
 from memories.models.access import principal_of
+from memories.paging import after, cursor, place_of
 from memories.principal import Action, Origin
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
     ModelForm = forms.ModelForm[Any]
+    AnyPaginator = Paginator[Any]
 else:
     ModelAdmin = admin.ModelAdmin
+    AnyPaginator = Paginator
     ModelForm = forms.ModelForm
 
 _LONGEST_SEARCH = 200  # characters; a database refuses patterns that are far longer
+COUNTED_UP_TO = 10_000  # rows
+PLACE_VAR = "weiter"
 
 
 class SearchForm(ChangeListSearchForm):
@@ -37,14 +46,136 @@ class SearchForm(ChangeListSearchForm):
         self.fields = {SEARCH_VAR: forms.CharField(required=False, max_length=_LONGEST_SEARCH)}
 
 
+class CappedPaginator(AnyPaginator):
+    """Pages of rows, of which no more than COUNTED_UP_TO are counted: an exact count reads the whole table."""
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows there are to turn over."""
+        return min(self._found, COUNTED_UP_TO)
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether there are more."""
+        return self._found > COUNTED_UP_TO
+
+    @cached_property
+    def _found(self) -> int:
+        rows: Any = self.object_list
+        found: int = rows.order_by()[: COUNTED_UP_TO + 1].values("pk").count()
+        return found
+
+
 class List(ChangeList):
-    """A list that leaves large columns in the database."""
+    """A list that leaves large columns in the database and never reads a whole table.
+
+    It counts up to COUNTED_UP_TO rows. Where no index narrows a filter, it looks through so many rows in the order of
+    the list. From its last page a link leads to where it goes on.
+    """
 
     search_form_class = SearchForm
+    model_admin: Any
+    paginator: Any
+    looked_through: Any = None  # the place of the last row that was looked through, when there are more
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """The rows, without the columns that no list shows."""
-        return super().get_queryset(request, exclude_parameters).defer(*self.model_admin.deferred)  # type: ignore[attr-defined]
+        self.params.pop(PLACE_VAR, None)  # a search begins anew
+        rows = super().get_queryset(request, exclude_parameters).defer(*self.model_admin.deferred)
+        return self.bounded(request, rows)
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        """By one column of those that an index has, and by key in the same direction."""
+        ordering: list[Any] = super().get_ordering(request, queryset)
+        if not self.model_admin.is_walked:
+            return ordering
+        first = str(ordering[0])
+        if first.lstrip("-") not in self.model_admin.sortable_by:
+            first = self.model_admin.ordering[0]
+        return [first, "-pk" if first.startswith("-") else "pk"]
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        """The parameters that are filters."""
+        found = super().get_filters_params(params)
+        found.pop(PLACE_VAR, None)
+        return found
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """A list that is filtered in another way begins anew; its pages do not."""
+        turned = bool(new_params) and new_params.keys() <= {PAGE_VAR, ALL_VAR}
+        return super().get_query_string(new_params, remove if turned else [*(remove or []), PLACE_VAR])
+
+    def bounded(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows from the place on where the list goes on, as far as they are looked through."""
+        if not self.model_admin.is_walked:
+            return rows
+        column = _ordered_by(rows)
+        walk = self.model_admin.walk()
+        for chosen in self._chosen(walking=column):
+            walk = chosen.queryset(request, walk)
+        if PLACE_VAR in request.GET:
+            rest = self._rest(request.GET[PLACE_VAR], column)
+            rows, walk = rows.filter(rest), walk.filter(rest)
+        if not self._is_thin(request, column):
+            return rows
+        edge = walk.order_by(*rows.query.order_by).values_list(column.lstrip("-"), "pk")
+        last = list(edge[COUNTED_UP_TO - 1 : COUNTED_UP_TO + 1])
+        if len(last) <= 1:
+            return rows
+        self.looked_through = last[0]
+        return rows.filter(after(column.lstrip("-"), *last[1], descending=not column.startswith("-")))
+
+    def _rest(self, weiter: str, column: str) -> Any:
+        try:
+            place = place_of(weiter, (self.opts.label, column))
+        except BrainError as fault:
+            raise IncorrectLookupParameters(fault) from fault
+        return after(column.lstrip("-"), *place, descending=column.startswith("-"))
+
+    def _chosen(self, *, walking: str) -> list[Any]:
+        """The filters in use that take a piece of the index by which the list is ordered."""
+        return [spec for spec in self.in_use() if getattr(spec, "column", None) == walking.lstrip("-") and spec.ranges]
+
+    def in_use(self) -> list[Any]:
+        """The filters for which something is chosen."""
+        specs: list[Any] = self.filter_specs
+        return [spec for spec in specs if spec.value()]
+
+    def _is_thin(self, request: HttpRequest, column: str) -> bool:
+        """Whether rows are left out that no index leaves out."""
+        narrowed = self.model_admin.narrowed(request)
+        if narrowed or any(spec.indexed for spec in self.in_use()):
+            return False
+        others = [spec for spec in self.in_use() if spec not in self._chosen(walking=column)]
+        searched = bool(self.query) and not self.model_admin.is_id(self.query)
+        return narrowed is False or bool(others) or searched
+
+    @property
+    def notes(self) -> list[str]:
+        """What the list leaves out."""
+        if self.looked_through:
+            told = gettext("%(limit)d rows were looked through for these; after the last page you can go on.")
+        elif self.paginator.is_capped:
+            told = gettext("There are more than %(limit)d; after the last page you can go on.")
+        else:
+            return []
+        return [told % {"limit": COUNTED_UP_TO}]
+
+    @property
+    def further(self) -> str:
+        """The address of where the list goes on, on its last page."""
+        if not self.model_admin.is_walked or self.page_num < self.paginator.num_pages:
+            return ""
+        column = _ordered_by(self.queryset)
+        place = self.looked_through
+        if self.paginator.is_capped:
+            last = list(self.result_list)[-1]
+            place = getattr(last, column.lstrip("-")), last.pk
+        return self.get_query_string({PLACE_VAR: cursor((self.opts.label, column), place)}) if place else ""
+
+
+def _ordered_by(rows: QuerySet[Any]) -> str:
+    return str(rows.query.order_by[0])
 
 
 class BrainAdmin(ModelAdmin):
@@ -53,7 +184,10 @@ class BrainAdmin(ModelAdmin):
     list_explanation: ClassVar[str | Promise] = ""
     form_explanation: ClassVar[str | Promise] = ""
     deferred: ClassVar[tuple[str, ...]] = ()
+    is_walked: ClassVar[bool] = False  # whether an index has the list's order, so that it goes on beyond the count
 
+    change_list_template = "admin/memories/change_list.html"
+    paginator = CappedPaginator
     list_per_page = 50
     list_max_show_all = 200
     show_full_result_count = False
@@ -62,6 +196,21 @@ class BrainAdmin(ModelAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Our list."""
         return List
+
+    def walk(self) -> QuerySet[Any]:
+        """All rows in their order, from which filters choose."""
+        found: QuerySet[Any] = self.model._default_manager.all()  # noqa: SLF001 - Django's own public-by-custom API
+        return found
+
+    def narrowed(self, request: HttpRequest) -> bool | None:
+        """Whether rights narrow the list by an index, or without one; None when they do not narrow it."""
+        del request
+        return None
+
+    def is_id(self, searched: str) -> bool:
+        """Whether somebody searches for an ID, which an index finds."""
+        del searched
+        return False
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """The list; an undeclared filter is answered like any other wrong one, by the list without filters."""

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories import values
+from memories.admin.base import PLACE_VAR
 from memories.errors import ERRORS, BrainError
 from memories.figures import EXPIRES_WITHIN
 from memories.kinds import parse_id
@@ -21,7 +22,15 @@ from memories.search.engine import Match, memories_that
 from memories.search.reach import FIRST_PART, STALE
 
 
-class TextFilter(admin.SimpleListFilter):
+class ListFilter(admin.SimpleListFilter):
+    """A filter, with what lists must know to read no whole table for it."""
+
+    indexed: ClassVar[bool] = False  # whether an index finds its rows
+    ranges: ClassVar[bool] = False  # whether they are a piece of the index on `column`
+    found_by: ClassVar[str] = ""  # its name in `memories.filters.Filter`, when the search knows it
+
+
+class TextFilter(ListFilter):
     """An exact value, typed in."""
 
     template = "admin/memories/text_filter.html"
@@ -33,7 +42,8 @@ class TextFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """What the form holds: the value, and the other parameters, which stay."""
-        kept = {name: found for name, found in changelist.filter_params.items() if name != self.parameter_name}
+        others = changelist.filter_params.keys() - {self.parameter_name, PLACE_VAR}
+        kept = {name: found for name, found in changelist.filter_params.items() if name in others}
         yield {
             "value": self.value() or "",
             "kept": [(name, one) for name, found in kept.items() for one in found],
@@ -52,8 +62,12 @@ class TextFilter(admin.SimpleListFilter):
 
     def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
         """The rows whose column has this value. Raises Invalid for what no value can be."""
-        found: QuerySet[Any] = queryset.filter(**{self.column: values.identifier(typed, self.column)})
+        found: QuerySet[Any] = queryset.filter(**{self.column: self.wanted(typed)})
         return found
+
+    def wanted(self, typed: str) -> Any:
+        """The value in canonical form. Raises Invalid for what no value can be."""
+        return values.identifier(typed, self.column)
 
 
 class TagFilter(TextFilter):
@@ -61,35 +75,44 @@ class TagFilter(TextFilter):
 
     title = _("tag")
     parameter_name = "tag"
+    indexed = True
+    found_by = "tags"
 
     def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
         """The rows that carry the tag."""
-        found: QuerySet[Any] = queryset.with_all_tags([values.tag_name(typed, "tag")])
+        found: QuerySet[Any] = queryset.with_all_tags(self.wanted(typed))
         return found
+
+    def wanted(self, typed: str) -> Any:
+        """The tag, as one of several."""
+        return (values.tag_name(typed, "tag"),)
 
 
 class ScopeFilter(TextFilter):
     """The scope."""
 
     title = _("scope")
-    parameter_name = column = "scope"
+    parameter_name = column = found_by = "scope"
+    indexed = True
 
 
 class NutzerFilter(TextFilter):
     """The owner."""
 
     title = _("owner (nutzer)")
-    parameter_name = column = "nutzer"
+    parameter_name = column = found_by = "nutzer"
+    indexed = True
 
 
 class AgentFilter(TextFilter):
     """The agent."""
 
     title = _("agent")
-    parameter_name = column = "agent"
+    parameter_name = column = found_by = "agent"
+    indexed = True
 
 
-class ChoiceFilter(admin.SimpleListFilter):
+class ChoiceFilter(ListFilter):
     """One of a few values; any other value in a link is refused."""
 
     options: ClassVar[Any]
@@ -111,12 +134,17 @@ class ChoiceFilter(admin.SimpleListFilter):
         """The rows whose column of the parameter's name has the value."""
         return queryset.filter(**{str(self.parameter_name): chosen})
 
+    def wanted(self, chosen: str) -> Any:
+        """The value itself."""
+        return chosen
+
 
 class ScopeTypFilter(ChoiceFilter):
     """The scope of brain memories."""
 
     title = _("scope")
     parameter_name = "scope_typ"
+    found_by = "scope"
     options = ScopeTyp.choices
 
 
@@ -207,6 +235,7 @@ class AgeFilter(ChoiceFilter):
     title = _("age")
     parameter_name = "age"
     column: ClassVar[str] = "erstellt_am"
+    ranges = True
     options = [
         ("today", _("Today")),
         ("week", _("Past 7 days")),

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,6 +17,7 @@ from memories.admin import filters
 from memories.admin.base import may, origin_of
 from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
+from memories.admin.finding import MemoryList
 from memories.admin.exporting import ExportingAdmin
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
@@ -41,9 +43,13 @@ class MemoryAdmin(ExportingAdmin, DeletingAdmin):
     list_display: Any
     list_filter: ClassVar[tuple[Any, ...]]
 
+    is_walked = True
     ordering = ("-erstellt_am", "-pk")
     sortable_by = ("aktualisiert_am",)
-    search_help_text = gettext_lazy("Searches the texts; an ID such as longterm_41 finds that memory.")
+    search_help_text = gettext_lazy(
+        "Finds words in other forms, in compounds and misspelt, too, the best first, also what is no longer valid. "
+        '"Quotation marks" hold a phrase together, a minus leaves a word out; an ID such as longterm_41 finds it.'
+    )
     formfield_overrides = {models.TextField: {"form_class": ExactText, "widget": BigText}}
 
     # What the person sees and may do
@@ -74,12 +80,30 @@ class MemoryAdmin(ExportingAdmin, DeletingAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """The memories whose texts hold all the words; for an ID, that memory."""
+        """For an ID, that memory; what is found by its words is a matter of the list."""
+        key = self._searched_key(search_term)
+        return (queryset if key is None else queryset.filter(pk=key)), False
+
+    def _searched_key(self, searched: str) -> int | None:
         try:
-            _kind, key = parse_id(search_term.strip(), "ID", only=self.kind)
+            return parse_id(searched.strip(), "ID", only=self.kind)[1]
         except BrainError:
-            return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(pk=key), False
+            return None
+
+    def is_id(self, searched: str) -> bool:
+        """Whether this is an ID of the kind."""
+        return self._searched_key(searched) is not None
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list that searches."""
+        return MemoryList
+
+    def narrowed(self, request: HttpRequest) -> bool | None:
+        """Whether each reach of the person has an index."""
+        limits = [reach.limits().keys() for reach in principal_of(request.user).reaching(Action.READ, self.kind.typ)]
+        if not all(limits):
+            return None
+        return all({"nutzer", "agent", "scope"} & each for each in limits)
 
     @admin.display(description=gettext_lazy("ID"))
     def kennung(self, obj: Memory) -> str:

@@ -27,7 +27,7 @@ class VersionList(List):
 
     def url_for_result(self, result: Any) -> str:
         """The page of the version."""
-        return url_of("version", self.model_admin.kind, result.memory_id, result.version)  # type: ignore[attr-defined]
+        return url_of("version", self.model_admin.kind, result.memory_id, result.version)
 
 
 class VersionAdmin(ReadOnlyAdmin):
@@ -35,6 +35,7 @@ class VersionAdmin(ReadOnlyAdmin):
 
     kind: Kind
 
+    is_walked = True
     ordering = ("-zeitpunkt", "-pk")
     sortable_by = ("zeitpunkt",)
     actions = None
@@ -72,12 +73,26 @@ class VersionAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """The versions whose who, why or references hold all the words; for an ID, that memory's."""
+        key = self._searched_key(search_term)
+        if key is not None:
+            return queryset.filter(memory_id=key), False
+        queryset = queryset.annotate(referenzen=Cast("referenzfelder", TextField()))
+        return super().get_search_results(request, queryset, search_term)
+
+    def _searched_key(self, searched: str) -> int | None:
         try:
-            _kind, key = parse_id(search_term.strip(), "ID", only=self.kind)
+            return parse_id(searched.strip(), "ID", only=self.kind)[1]
         except BrainError:
-            queryset = queryset.annotate(referenzen=Cast("referenzfelder", TextField()))
-            return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(memory_id=key), False
+            return None
+
+    def is_id(self, searched: str) -> bool:
+        """Whether this is the ID of a memory of the kind."""
+        return self._searched_key(searched) is not None
+
+    def narrowed(self, request: HttpRequest) -> bool | None:
+        """Whether the person sees a part of them alone, which no index knows."""
+        reaches = principal_of(request.user).reaching(Action.READ, self.kind.typ)
+        return False if all(reach.limits() for reach in reaches) else None
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may view the kind."""
