@@ -17,8 +17,8 @@ from memories.admin import filters
 from memories.admin.base import may, origin_of
 from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
-from memories.admin.finding import MemoryList
 from memories.admin.exporting import ExportingAdmin
+from memories.admin.finding import MemoryList
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
