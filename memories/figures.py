@@ -67,14 +67,22 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """How many memories have this scope, agent or nutzer, by kind."""
+
+    name: str
+    by_kind: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """The start page. `partly` says that days, scopes, agents and nutzer are those of the latest memories only."""
 
     kinds: Sequence[OfKind]
     days: Sequence[Day]
-    scopes: Sequence[tuple[str, int]]
-    agents: Sequence[tuple[str, int]]
-    nutzer: Sequence[tuple[str, int]]
+    scopes: Sequence[Named]
+    agents: Sequence[Named]
+    nutzer: Sequence[Named]
     latest: Sequence[Version]
     partly: bool
 
@@ -87,19 +95,14 @@ def figures(principal: Principal) -> Figures:
     grouped = [_grouped(kind, principal) for kind in kinds]
     today = timezone.localdate()
     days = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
-    by_day = [Counter[date]() for _kind in kinds]
-    names: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
-    for counter, rows in zip(by_day, grouped, strict=True):
-        for day, *place, number in rows:
-            counter[day] += number
-            for named, name in zip(names, place, strict=True):
-                named[name] += number
+    by_day, *by_name = ([_summed(rows, column) for rows in grouped] for column in range(4))
+    scopes, agents, nutzer = (_most_common(counters) for counters in by_name)
     return Figures(
         kinds=of_kinds,
         days=[Day(day, tuple(counter[day] for counter in by_day)) for day in days],
-        scopes=names[0].most_common(_NAMES),
-        agents=names[1].most_common(_NAMES),
-        nutzer=names[2].most_common(_NAMES),
+        scopes=scopes,
+        agents=agents,
+        nutzer=nutzer,
         latest=_latest(kinds, principal),
         partly=any(sum(row[-1] for row in rows) == GROUPED for rows in grouped),
     )
@@ -137,6 +140,18 @@ def _grouped(kind: Kind, principal: Principal) -> list[Any]:
     rows = memories.filter(pk__in=latest.values("pk")).order_by()
     place = (F(kind.memories.SCOPE), F("agent"), F("nutzer"))
     return list(rows.annotate(day=TruncDate("erstellt_am")).values_list("day", *place).annotate(n=Count("pk")))
+
+
+def _summed(rows: list[Any], column: int) -> Counter[Any]:
+    summed = Counter[Any]()
+    for row in rows:
+        summed[row[column]] += row[-1]
+    return summed
+
+
+def _most_common(counters: Sequence[Counter[str]]) -> list[Named]:
+    names = sum(counters, Counter[str]()).most_common(_NAMES)
+    return [Named(name, tuple(counter[name] for counter in counters)) for name, _number in names]
 
 
 def _latest(kinds: Sequence[Kind], principal: Principal) -> list[Version]:

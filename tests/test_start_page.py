@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories import figures
-from memories.figures import Counted
+from memories.figures import Counted, Named
 from memories.kinds import BRAIN, SHORTTERM
 from memories.models import Grant
 from memories.principal import SYSTEM, Principal, Reach
@@ -44,8 +44,8 @@ def test_the_figures_of_everything() -> None:
     assert [of.expiring and of.expiring.number for of in told.kinds] == [None, 1, 0]
     assert told.days[-1].by_kind == (2, 2, 1)
     assert len(told.days) == figures.DAYS
-    assert dict(told.nutzer) == {"anna": 3, "ben": 2}
-    assert dict(told.scopes)["projekt"] == 1
+    assert [(named.name, named.by_kind) for named in told.nutzer] == [("anna", (1, 2, 0)), ("ben", (1, 0, 1))]
+    assert Named("projekt", (1, 0, 0)) in told.scopes
     assert len(told.latest) == 5
     assert not told.partly
 
@@ -54,7 +54,7 @@ def test_the_figures_of_everything() -> None:
 def test_the_figures_are_those_of_what_one_may_see() -> None:
     told = figures.figures(Principal(reaches=(Reach(nutzer=frozenset({"ben"})),), sees_expired=True))
     assert [of.all.number for of in told.kinds] == [1, 0, 1]
-    assert dict(told.nutzer) == {"ben": 2}
+    assert told.nutzer == [Named("ben", (1, 0, 1))]
     assert {version.nutzer for version in told.latest} == {"ben"}
     assert figures.figures(Principal()).kinds == []
 
@@ -98,6 +98,7 @@ def test_every_figure_leads_to_its_list() -> None:
     store(SHORTTERM, kurzbeschreibung="bald", gueltig_bis=timezone.now() + timedelta(days=2))
     store(SHORTTERM, kurzbeschreibung="spaeter", gueltig_bis=timezone.now() + timedelta(days=20))
     chief = person("chef", superuser=True)
+    assert "/admin/memories/longtermmemory/?scope=modul" in chief.get(reverse("admin:index")).content.decode()
     stale = chief.get(reverse("admin:memories_longtermmemory_changelist"), {"vector": "stale"}).content.decode()
     assert ("veraltet" in stale, "frisch" in stale) == (True, False)
     soon = chief.get(reverse("admin:memories_shorttermmemory_changelist"), {"validity": "soon"}).content.decode()

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.utils import timezone
@@ -63,9 +64,26 @@ def heading(version: Version) -> str:
 
 
 @register.simple_tag
-def list_of(kind: Kind) -> str:
-    """The address of a kind's list."""
-    return url_of("changelist", kind)
+def list_of(kind: Kind, what: str = "", name: str = "") -> str:
+    """The address of a kind's list, filtered by a scope, an agent or a nutzer."""
+    what = kind.memories.SCOPE if what == "scope" else what
+    return url_of("changelist", kind) + (f"?{urlencode({what: name})}" if what else "")
+
+
+@register.simple_tag
+def by_name(found: figures.Figures) -> list[tuple[str, str, Any]]:
+    """The tables of scopes, agents and nutzer: caption, what to filter by, rows."""
+    return [
+        (_("By scope"), "scope", found.scopes),
+        (_("By agent"), "agent", found.agents),
+        (_("By nutzer"), "nutzer", found.nutzer),
+    ]
+
+
+@register.filter
+def with_kinds(numbers: Any, kinds: Any) -> list[tuple[Kind, int]]:
+    """The numbers with the kinds that they are of."""
+    return [(of.kind, number) for of, number in zip(kinds, numbers, strict=True)]
 
 
 @register.simple_tag
