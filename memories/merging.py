@@ -121,7 +121,7 @@ def undo_merge(kind: Kind, aufruf: UUID, origin: Origin) -> Outcome:
     """
 
     def write(_part: Sequence[UUID]) -> list[Outcome]:
-        done = _versions_of(kind, aufruf, origin.principal)
+        done = versions_of(kind, aufruf, origin.principal)
         rows = _locked_with_histories(kind, done, origin.principal)
         fault = _no_way_back(kind, done, rows)
         if fault:
@@ -140,7 +140,7 @@ def undo_merge(kind: Kind, aufruf: UUID, origin: Origin) -> Outcome:
     return write_in_groups([aufruf], write, landed(origin), once=origin.repeat)[0]
 
 
-def _versions_of(kind: Kind, aufruf: UUID, principal: Principal) -> list[Version]:
+def versions_of(kind: Kind, aufruf: UUID, principal: Principal) -> list[Version]:
     """The versions that the merge wrote, as far as this may be taken back by him."""
     versions = kind.versions.objects.visible_to(principal, Action.RESTORE)
     return list(versions.filter(aufruf=aufruf, aktion__in=_MERGED).order_by("memory_id"))

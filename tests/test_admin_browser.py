@@ -184,6 +184,35 @@ def test_a_key_is_made_shown_once_and_revoked(browser: Browser, live_server: Any
     visitor.context.close()
 
 
+@pytest.mark.parametrize("look", ["desktop", "phone"])
+def test_memories_are_merged_by_keyboard_and_undone(browser: Browser, live_server: Any, anna: User, look: str) -> None:
+    long = "Der Liefervertrag mit Brightwell läuft am 31.12. aus. " * 8
+    keys = [store(memory=long), store(memory=long + "Kündigung bis Oktober.", tag_namen=["Einkauf"])]
+    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto("/admin/memories/longtermmemory/merge/?" + "&".join(f"id={key}" for key in keys))
+    expect(page.locator(".merge ins")).to_contain_text("Oktober")
+    picture(page, "merge", look)
+    page.locator("[name=feld_memory]").first.focus()
+    page.keyboard.press("ArrowUp")  # from the first to the last one
+    page.keyboard.press("Enter")
+    expect(page.locator("dl.differences ins").first).to_contain_text("Oktober")
+    picture(page, "merge-asked", look)
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
+    page.locator("[name=post]").press("Enter")
+    expect(page.locator(".messagelist")).to_contain_text("2 memories were merged")
+    assert LongtermMemory.objects.get().memory.endswith("Oktober.")
+    picture(page, "merged", look)
+    page.locator(".messagelist a.button").press("Enter")
+    picture(page, "merge-undo", look)
+    page.locator("input.default").press("Enter")
+    expect(page.locator(".messagelist")).to_contain_text("there again")
+    assert LongtermMemory.objects.count() == 2
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
 def picture(page: Page, name: str, look: str) -> None:
     """Keep a picture of the page."""
     PICTURES.mkdir(parents=True, exist_ok=True)

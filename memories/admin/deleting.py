@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memories import services
 from memories.admin.base import ReasonForm, origin_of
-from memories.admin.history import HistoryAdmin, url_of
+from memories.admin.history import url_of
+from memories.admin.merging import MergingAdmin
 from memories.errors import BrainError
 from memories.models import Memory
 
@@ -22,10 +23,10 @@ _BATCH = 100
 _SHOWN = 20
 
 
-class DeletingAdmin(HistoryAdmin):
+class DeletingAdmin(MergingAdmin):
     """The pages that delete."""
 
-    actions = ("delete_selected",)
+    actions = ("delete_selected", "merge_selected")
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

@@ -23,6 +23,8 @@ _SHOWN_AROUND = 120  # characters of what stayed, on each side of a change
 _SHOWN_CHANGED = 20_000  # characters of one changed piece
 _EMBEDDING = ("embedding", "embedding_dimension", "embedding_profil_hash", "embedding_veraltet")
 
+Row = Memory | Version
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -34,25 +36,29 @@ class Difference:
 
 def differences(kind: Kind, step: Step) -> list[Difference]:
     """The fields in which a version differs from the one before, the embedding's columns as one."""
-    if step.before is None:
-        return []
-    texts_first = sorted(step.changed, key=lambda name: name not in kind.memories.TEXTS)
+    return changes(kind, step.before, step.version, step.changed) if step.before else []
+
+
+def changes(kind: Kind, before: Row, after: Row, names: Sequence[str]) -> list[Difference]:
+    """How these fields changed, texts first, the embedding's columns as one."""
+    texts_first = sorted(names, key=lambda name: name not in kind.memories.TEXTS)
     found = [
-        Difference(_label(kind, name), _shown(kind, name, step.before, step.version))
+        Difference(label_of(kind, name), _shown(kind, name, before, after))
         for name in texts_first
         if name not in _EMBEDDING
     ]
-    if not set(_EMBEDDING).isdisjoint(step.changed):
-        found.append(Difference(_("Embedding"), _embedding(step.before, step.version)))
+    if not set(_EMBEDDING).isdisjoint(names):
+        found.append(Difference(_("Embedding"), _embedding(before, after)))
     return found
 
 
-def _label(kind: Kind, name: str) -> str:
+def label_of(kind: Kind, name: str) -> str:
+    """A field's name for people."""
     label = str(kind.memories._meta.get_field(name).verbose_name)  # noqa: SLF001
     return label[:1].upper() + label[1:]
 
 
-def _shown(kind: Kind, name: str, before: Version, after: Version) -> SafeString:
+def _shown(kind: Kind, name: str, before: Row, after: Row) -> SafeString:
     if name == "tag_namen":
         return tag_difference(before.tag_namen, after.tag_namen)
     if name in kind.memories.TEXTS:
@@ -101,7 +107,7 @@ def embedding_state(row: Memory | Version) -> str:
     return told + (_(", profile %(hash)s") % {"hash": profile} if profile else "")
 
 
-def _embedding(before: Version, after: Version) -> SafeString:
+def _embedding(before: Row, after: Row) -> SafeString:
     old, new = embedding_state(before), embedding_state(after)
     return _replaced(old, new) if old != new else format_html("<ins>{}</ins>", _("New numbers"))
 
@@ -157,7 +163,7 @@ def whole(kind: Kind, row: Version) -> list[tuple[str, Any]]:
     names: list[str] = [field.name for field in kind.memories._meta.concrete_fields if hasattr(row, field.name)]  # noqa: SLF001
     apart = {"id", "version", "tag_namen", *_EMBEDDING}
     return [
-        *((_label(kind, name), shown_value(row, name)) for name in names if name not in apart),
+        *((label_of(kind, name), shown_value(row, name)) for name in names if name not in apart),
         (_("Tags"), ", ".join(row.tag_namen)),
         (_("Embedding"), embedding_state(row)),
     ]

@@ -16,7 +16,7 @@ from memories.admin.base import BrainAdmin, ReasonForm, may, origin_of
 from memories.admin.difference import Difference, differences, whole
 from memories.errors import BrainError, NotFound
 from memories.kinds import Kind, parse_id
-from memories.models import Version
+from memories.models import Aktion, Version
 from memories.models.access import principal_of
 from memories.principal import Action
 
@@ -34,12 +34,27 @@ class Entry:
     differences: list[Difference]
     referenzfelder: str
     restorable: bool
+    undoable: bool
     url: str
+    verweise: list[tuple[str, str]]
 
 
 def url_of(name: str, kind: Kind, *args: object) -> str:
     """The address of a page of the kind's memories."""
     return reverse(f"admin:memories_{kind.typ}memory_{name}", args=args)
+
+
+def pointers(verweis: str) -> list[tuple[str, str]]:
+    """The other memories or versions that a version names, each with the address of the memory's history, if known."""
+    return [(name, _history_of(name.split(" ")[0])) for name in verweis.split(", ") if name]
+
+
+def _history_of(kennung: str) -> str:
+    try:
+        kind, key = parse_id(kennung, "verweis")
+    except BrainError:
+        return ""
+    return url_of("history", kind, key)
 
 
 def as_text(referenzfelder: Any) -> str:
@@ -80,7 +95,8 @@ class HistoryAdmin(BrainAdmin):
         allowed = may(request, Action.RESTORE, self.kind)
         context = {
             "entries": [
-                self._entry(step, allowed and not (there and step.version.version == newest)) for step in page.rows
+                self._entry(step, allowed=allowed, present=there and step.version.version == newest)
+                for step in page.rows
             ],
             "weiter": page.weiter,
             "first_page": not weiter,
@@ -90,10 +106,18 @@ class HistoryAdmin(BrainAdmin):
         }
         return self._page(request, "history", key, _("History of %(id)s"), context | (extra_context or {}))
 
-    def _entry(self, step: reading.Step, restorable: bool) -> Entry:  # noqa: FBT001
+    def _entry(self, step: reading.Step, *, allowed: bool, present: bool) -> Entry:
+        """`allowed` to restore; instead of the present state the merge can be taken back that it came from."""
         version = step.version
-        url = url_of("version", self.kind, version.memory_id, version.version)
-        return Entry(version, differences(self.kind, step), as_text(version.referenzfelder), restorable, url)
+        return Entry(
+            version,
+            differences(self.kind, step),
+            as_text(version.referenzfelder),
+            restorable=allowed and not present,
+            undoable=allowed and present and version.aktion == Aktion.ZUSAMMENGEFUEHRT,
+            url=url_of("version", self.kind, version.memory_id, version.version),
+            verweise=pointers(version.verweis),
+        )
 
     def version_view(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         """One version with all its fields."""
@@ -106,6 +130,7 @@ class HistoryAdmin(BrainAdmin):
             "version": version,
             "fields": whole(self.kind, version),
             "referenzfelder": as_text(version.referenzfelder),
+            "verweise": pointers(version.verweis),
             "reason_form": ReasonForm(auto_id=False) if may(request, Action.RESTORE, self.kind) else None,
             "explanation": _("The memory as it was after this change."),
         }

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.drift import removing
-from memories.history import content_of, copied_fields
+from memories.history import content_of, copied_fields, removing
 from memories.kinds import Kind
 from memories.models import Version
 from memories.transfer import FORMAT
