@@ -1,13 +1,16 @@
 """What holds for every request: the headers of its answer, and how long it may keep the database busy."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from api import faults
 from memories import deadline
+
+log = logging.getLogger(__name__)
 
 _NOT_NEEDED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "usb")
 _PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in _NOT_NEEDED)
@@ -22,6 +25,26 @@ def permissions_policy(get_response: Callable[[HttpRequest], HttpResponse]) -> C
         return response
 
     return answer
+
+
+def broken_streams(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """What breaks off while it is sent is told by our log; the server's would quote the fault's text."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = _guarded(response.streaming_content)
+        return response
+
+    return answer
+
+
+def _guarded(parts: Iterable[bytes]) -> Iterator[bytes]:
+    try:
+        yield from parts
+    except Exception:
+        log.exception("An answer broke off")
+        raise ConnectionAbortedError from None
 
 
 class DeadlineMiddleware:

@@ -22,6 +22,7 @@ from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
 
+from brain.logs import tell_of_threads
 from memories.search import embedder, upkeep
 from memories.search.worker import Worker
 
@@ -105,6 +106,7 @@ class Command(BaseCommand):
         """Have a thread of this process embed what comes without a vector; the workers have calls to answer."""
         serving = embedder.serving()
         if serving is not None:
+            tell_of_threads()
             self._say(f"Embedder: {serving.name}")
             Worker(serving).start()
 
