@@ -108,10 +108,7 @@ class Step:
 def history(kind: Kind, key: int, limit: int, weiter: str | None, principal: Principal) -> Page[Step]:
     """A page of a memory's versions, newest first. NotFound when its newest version is not to be seen."""
     query = (kind.typ, key, "history")
-    newest = kind.versions.objects.filter(memory_id=key).order_by("-version").values("pk")[:1]
-    versions = kind.versions.objects.visible_to(principal).filter(memory_id=key)
-    if not versions.filter(pk=Subquery(newest)).exists():
-        raise NotFound(_("There is no memory of this ID."), "ID")
+    versions = _versions(kind, key, principal)
     if weiter:
         versions = versions.filter(version__lt=place_of(weiter, query)[0])
     found = list(versions.order_by("-version")[: limit + 1])
@@ -121,6 +118,24 @@ def history(kind: Kind, key: int, limit: int, weiter: str | None, principal: Pri
         query,
         lambda last: (last.version.version,),
     )
+
+
+def compared(kind: Kind, key: int, von: int, bis: int, principal: Principal) -> Step:
+    """What differs between any two versions of a memory. NotFound when one of them is not to be seen."""
+    found = {row.version: row for row in _versions(kind, key, principal).filter(version__in=[von, bis])}
+    for number, name in ((von, "von"), (bis, "bis")):
+        if number not in found:
+            raise NotFound(_("The memory has no version of this number."), name)
+    return Step(found[bis], found[von], changed_fields(kind, found[von], found[bis]))
+
+
+def _versions(kind: Kind, key: int, principal: Principal) -> Any:
+    """A memory's versions in sight. NotFound when its newest version is not to be seen."""
+    newest = kind.versions.objects.filter(memory_id=key).order_by("-version").values("pk")[:1]
+    versions = kind.versions.objects.visible_to(principal).filter(memory_id=key)
+    if not versions.filter(pk=Subquery(newest)).exists():
+        raise NotFound(_("There is no memory of this ID."), "ID")
+    return versions
 
 
 def _step(kind: Kind, later: Version, earlier: Version | None) -> Step:

@@ -1,6 +1,7 @@
 """The history in the admin: what changed from version to version, by whom, and the way back."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from memories.admin.difference import tag_difference, text_difference
@@ -112,3 +113,43 @@ def test_two_long_texts_that_have_nothing_in_common_are_compared_at_once() -> No
 def test_tags_are_told_as_removed_and_added() -> None:
     assert tag_difference(["a", "b"], ["b", "<c>"]) == '<del class="tag">a</del> <ins class="tag">&lt;c&gt;</ins>'
     assert tag_difference(["a", "b"], ["b", "a"]) == "<del>a, b</del> <ins>b, a</ins>"
+
+
+def test_any_two_versions_are_compared_word_by_word(anna: Client) -> None:
+    key = store()
+    for changed in (
+        {"memory": "Etwas ganz anderes."},
+        {"memory": "Die Frist beträgt sechs Monate.", "tag_namen": ["X"]},
+    ):
+        update(LONGTERM, [Change(key, changed)], Origin(SYSTEM, "ben", "", "rest", "test"))
+    history = anna.get(url("history", key)).content.decode()
+    assert history.count('form="compare" name="von"') == history.count('form="compare" name="bis"') == 3
+    chosen = form(anna, url("history", key))
+    assert (chosen["von"], chosen["bis"]) == ("2", "3")
+    page = anna.get(url("compare", key), {"von": "1", "bis": "3"}).content.decode()
+    assert "Die <del>Kündigungsfrist</del><ins>Frist</ins> beträgt <del>drei</del><ins>sechs</ins> Monate." in page
+    assert '<del class="tag">Vertrag</del> <ins class="tag">X</ins>' in page
+    back = anna.get(url("compare", key), {"von": "3", "bis": "1"}).content.decode()
+    assert "<del>Frist</del><ins>Kündigungsfrist</ins>" in back
+    assert "hold the same" in anna.get(url("compare", key), {"von": "2", "bis": "2"}).content.decode()
+    assert 'form="compare"' not in anna.get(url("history", store())).content.decode()
+
+
+@pytest.mark.parametrize(
+    "chosen", [{}, {"von": "1"}, {"von": "1", "bis": "9"}, {"von": "1", "bis": "9" * 30}, {"von": "²"}]
+)
+def test_versions_that_there_are_not_are_not_compared(anna: Client, chosen: dict[str, str]) -> None:
+    key = store()
+    response = anna.get(url("compare", key), chosen, follow=True)
+    assert response.redirect_chain[-1][0] == url("history", key)
+    assert "Choose two versions" in messages(response)
+    assert anna.get(url("compare", 99), {"von": "1", "bis": "1"}).status_code == 404
+
+
+def test_versions_out_of_sight_are_not_compared() -> None:
+    key = store(nutzer="ben")
+    client = person("vera", ["view_longtermmemory"])
+    assert client.get(url("compare", key), {"von": "1", "bis": "1"}).status_code == 200
+    User.objects.get(username="vera").grants.update(nutzer=["anna"])
+    assert client.get(url("compare", key), {"von": "1", "bis": "1"}).status_code == 404
+    assert person("carla").get(url("compare", key), {"von": "1", "bis": "1"}).status_code == 403

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
 
 _VERSIONS_A_PAGE = 20
+_LONGEST_NUMBER = 10  # digits; no version has so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,15 @@ class Entry:
 def url_of(name: str, kind: Kind, *args: object) -> str:
     """The address of a page of the kind's memories."""
     return reverse(f"admin:memories_{kind.typ}memory_{name}", args=args)
+
+
+def _number(typed: str) -> int:
+    """The number of a version; 0, which none has, for anything else."""
+    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < _LONGEST_NUMBER else 0
+
+
+def _both(step: reading.Step) -> list[Any]:
+    return [step.before, step.version]
 
 
 def pointers(verweis: str) -> list[tuple[str, str]]:
@@ -68,10 +78,15 @@ class HistoryAdmin(BrainAdmin):
     kind: Kind
 
     def get_urls(self) -> "list[URLPattern]":
-        """One version, and going back to it."""
+        """Two versions beside each other, one version, and going back to it."""
         name = f"memories_{self.kind.typ}memory"
         version = "<path:object_id>/history/<int:number>/"
         own = [
+            path(
+                "<path:object_id>/history/compare/",
+                self.admin_site.admin_view(self.compare_view),
+                name=f"{name}_compare",
+            ),
             path(version, self.admin_site.admin_view(self.version_view), name=f"{name}_version"),
             path(f"{version}restore/", self.admin_site.admin_view(self.restore_view), name=f"{name}_restore"),
         ]
@@ -102,7 +117,11 @@ class HistoryAdmin(BrainAdmin):
             "first_page": not weiter,
             "there": there,
             "reason_form": ReasonForm(auto_id=False),
-            "explanation": _("Every change is a version, newest first: what changed, who did it, when and how."),
+            "compare_url": url_of("compare", self.kind, key) if len(page.rows) > 1 else "",
+            "explanation": _(
+                "Every change is a version, newest first: what changed, who did it, when and how. Choose two versions "
+                "to see what differs between them."
+            ),
         }
         return self._page(request, "history", key, _("History of %(id)s"), context | (extra_context or {}))
 
@@ -118,6 +137,26 @@ class HistoryAdmin(BrainAdmin):
             url=url_of("version", self.kind, version.memory_id, version.version),
             verweise=pointers(version.verweis),
         )
+
+    def compare_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """What differs between two versions, which need not follow each other."""
+        key = self._seen_key(request, object_id)
+        von, bis = _number(request.GET.get("von", "")), _number(request.GET.get("bis", ""))
+        try:
+            step = reading.compared(self.kind, key, von, bis, principal_of(request.user))
+        except NotFound as fault:
+            if fault.feld == "ID":
+                raise Http404(str(fault.meldung)) from fault
+            self.message_user(request, _("Choose two versions that there are."), messages.ERROR)
+            return HttpResponseRedirect(url_of("history", self.kind, key))
+        context = {
+            "sides": [(version, url_of("version", self.kind, key, version.version)) for version in _both(step)],
+            "von": von,
+            "bis": bis,
+            "differences": differences(self.kind, step),
+            "explanation": _("What has to be taken out of the one version and put in to get the other."),
+        }
+        return self._page(request, "compare", key, _("Versions of %(id)s compared"), context)
 
     def version_view(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         """One version with all its fields."""
