@@ -47,7 +47,7 @@ class ExportingAdmin(BrainAdmin):
         more = {
             "may_export": self.has_export_permission(request),
             "query": request.GET.urlencode(),
-            "list_template": BrainAdmin.change_list_template or "admin/change_list.html",
+            "list_template": BrainAdmin.change_list_template,
         }
         return super().changelist_view(request, more | (extra_context or {}))
 
@@ -65,7 +65,9 @@ class ExportingAdmin(BrainAdmin):
         """The keys of the memories in the list, on all of its pages."""
         if not self.has_export_permission(request):
             raise PermissionDenied
-        return keys_of(ChangeList.get_queryset(self.get_changelist_instance(request), request))
+        found = self.get_changelist_instance(request)
+        # A search finds what fits best; without one, all pages count, however far the list looks at once.
+        return keys_of(found.queryset if found.query.strip() else ChangeList.get_queryset(found, request))
 
     def _download(self, form: str, content_type: str, rows: Iterator[str]) -> StreamingHttpResponse:
         response = StreamingHttpResponse(rows, content_type=content_type)

@@ -19,7 +19,7 @@ from memories.models.recall import Recall, RecalledSearch
 from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
-from memories.models.transfer import ImportedMemory, Installation
+from memories.models.transfer import ImportedMemory, Installation, OpenReference
 
 __all__ = [
     "AccessKey",
@@ -39,6 +39,7 @@ __all__ = [
     "LongtermVersion",
     "Memory",
     "MemoryTyp",
+    "OpenReference",
     "PastEntry",
     "Recall",
     "RecalledSearch",

@@ -380,7 +380,7 @@ class Version(Content):
     referenzfelder = KeptJSONField(_("references"), default=dict, encoder=ReadableJSON, blank=True)
     aufruf = models.UUIDField(_("call"))
     verweis = models.CharField(_("other memory"), max_length=600, blank=True)
-    # Of an imported version, what its own installation had in tuer, tool, schluessel, benutzer, aufruf and verweis.
+    # Of an imported version, what its own installation had in tuer, tool, schluessel, benutzer and verweis.
     urspruenglich = models.JSONField(_("as it was at its origin"), null=True, blank=True, encoder=ReadableJSON)
 
     objects: ClassVar[Any] = GuardedQuerySet.as_manager()

@@ -48,3 +48,21 @@ class ImportedMemory(models.Model):
 
     def __str__(self) -> str:
         return f"{self.typ}_{self.memory_id}"
+
+
+class OpenReference(models.Model):
+    """An imported version refers to a memory of its origin that was not imported yet."""
+
+    typ = models.CharField(max_length=10)
+    memory_id = models.BigIntegerField()
+    version = models.PositiveIntegerField()
+    instanz = models.CharField(max_length=64)
+    kennung = models.CharField(max_length=255)
+
+    objects: ClassVar[models.Manager[Any]]
+
+    class Meta:
+        indexes = [models.Index(fields=["instanz", "kennung"], name="openreference_to")]
+
+    def __str__(self) -> str:
+        return f"{self.typ}_{self.memory_id} v{self.version}"

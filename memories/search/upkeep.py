@@ -61,7 +61,7 @@ def _of_nobody(model: type[SearchEntry] | type[PastEntry]) -> QuerySet[Any]:
 def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
     rows = list(kind.memories.objects.filter(pk__in=keys).order_by("pk").select_for_update())
     live = [entry for memory in rows for entry in index.entries_of(kind, memory)]
-    past = _past(kind, keys)
+    past = past_of(kind, keys)
     derived = list(index.derived_of(kind, keys))
     checked = (
         (live, SearchEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED), "as it is"),
@@ -108,7 +108,7 @@ def rebuild(progress: Progress) -> None:
                 PastEntry.objects.filter(typ=kind.typ, memory_id__in=keys, teil__lt=DERIVED).delete()
                 index.put(kind, memories)
                 _mend_derived(kind, keys, memories)
-                PastEntry.objects.bulk_create(_past(kind, keys))
+                PastEntry.objects.bulk_create(past_of(kind, keys))
             seen += len(keys)
             progress(kind.typ, seen)
     engine.renew()
@@ -125,8 +125,8 @@ def _mend_derived(kind: Kind, keys: Sequence[int], memories: Sequence[Memory]) -
     index.store([entry for entry in right if _told(entry) in wrong])
 
 
-def _past(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
-    """The entries of all versions of these memories that something came after."""
+def past_of(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
+    """The past entries that these memories should have: of all versions that something came after."""
     versions = list(kind.versions.objects.filter(memory_id__in=keys).order_by("memory_id", "version"))
     return [
         entry

@@ -1,5 +1,6 @@
 """Memories going out: a stream of lines, so that a million of them take no more memory than a hundred."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -11,7 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from memories.kinds import KINDS, Kind
 from memories.models import ImportedMemory, Installation, Version
 from memories.principal import Action, Principal
-from memories.transfer.lines import Herkunft, header, memory_line
+from memories.transfer.lines import REFERENCE, Herkunft, header, memory_line
 
 _KEYS_AT_ONCE = 2_000
 _MEMORIES_AT_ONCE = 100
@@ -70,7 +71,7 @@ def memory_lines(kind: Kind, keys: Iterable[int], principal: Principal) -> Itera
             seen = [version for version in versions if version.allows(principal, Action.READ)]
             if seen and seen[-1] is versions[-1]:
                 told = versions if len(seen) == len(versions) else []
-                yield f"{memory_line(kind, versions[-1], told, herkunft, _other)}\n"
+                yield f"{memory_line(kind, versions[-1], told, herkunft, other)}\n"
 
 
 def _histories(kind: Kind, keys: Sequence[int]) -> Iterator[tuple[int, list[Version]]]:
@@ -86,16 +87,16 @@ def _herkunft(kind: Kind, keys: Sequence[int]) -> dict[int, Herkunft]:
     return {row.memory_id: {"instanz": row.instanz, "ID": row.kennung} for row in rows}
 
 
-def _other(verweis: str, herkunft: Herkunft) -> str:
-    """A reference to another memory of this installation, by the ID that it has at the memory's origin."""
-    kennung, blank, rest = verweis.partition(" ")
-    if not kennung:
-        return ""
-    typ, _line, key = kennung.partition("_")
-    row = ImportedMemory.objects.filter(typ=typ, memory_id=int(key)).first()
-    instanz, told = (row.instanz, row.kennung) if row else (Installation.own(), kennung)
-    where = "" if instanz == herkunft["instanz"] else f"{instanz}/"
-    return f"{where}{told}{blank}{rest}"
+def other(verweis: str, herkunft: Herkunft) -> str:
+    """References to memories of this installation, by the IDs that they have at the memory's origin."""
+    return REFERENCE.sub(lambda found: _told_elsewhere(found, herkunft), verweis)
+
+
+def _told_elsewhere(found: re.Match[str], herkunft: Herkunft) -> str:
+    typ, key = found["typ"], int(found["key"])
+    row = ImportedMemory.objects.filter(typ=typ, memory_id=key).first()
+    instanz, kennung = (row.instanz, row.kennung) if row else (Installation.own(), f"{typ}_{key}")
+    return kennung if instanz == herkunft["instanz"] else f"{instanz}/{kennung}"
 
 
 def parts(keys: Iterable[int]) -> Iterator[list[int]]:

@@ -6,6 +6,7 @@ little-endian, in base64, so that not a bit is lost.
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,10 @@ from memories.models import Version
 from memories.transfer import FORMAT
 
 # What an imported version keeps of its origin, in `urspruenglich`; its own columns tell of the import.
-ORIGINAL = ("tuer", "tool", "schluessel", "benutzer", "aufruf", "verweis")
+ORIGINAL = ("tuer", "tool", "schluessel", "benutzer", "verweis")
+
+# A reference to a memory; one of another installation than the memory's own has that before it.
+REFERENCE = re.compile(r"(?:(?P<instanz>[^\s,/]+)/)?(?P<typ>longterm|shortterm|brain)_(?P<key>[1-9][0-9]{0,18})\b")
 
 Herkunft = Mapping[str, str]
 Other = Callable[[str, Herkunft], str]  # how a reference to another memory is told in an export
@@ -62,8 +66,7 @@ def told_content(kind: Kind, row: Any) -> dict[str, Any]:
 def told_version(kind: Kind, version: Version, herkunft: Herkunft, other: Other) -> dict[str, Any]:
     """A version: who, how, when, why, and what the memory held then; of an imported one, as its origin had it."""
     own = {name: getattr(version, name) for name in ORIGINAL}
-    own |= {"aufruf": str(version.aufruf), "verweis": other(version.verweis, herkunft)}
-    how = version.urspruenglich or own
+    how = version.urspruenglich or own | {"verweis": other(version.verweis, herkunft)}
     return {
         "version": version.version,
         "aktion": version.aktion,
@@ -71,6 +74,7 @@ def told_version(kind: Kind, version: Version, herkunft: Herkunft, other: Other)
         "durch_nutzer": version.durch_nutzer,
         "durch_agent": version.durch_agent,
         **{name: how[name] for name in ORIGINAL},
+        "aufruf": str(version.aufruf),
         "grund": version.grund,
         "referenzfelder": version.referenzfelder,
         "stand": told_content(kind, version),
