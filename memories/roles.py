@@ -17,7 +17,12 @@ _VIEW = (
     "view_tag",
     "view_embeddingprofile",
 )
-_CURATE = (*_VIEW, *(f"{verb}_{kind}memory" for verb in ("add", "change", "restore", "export") for kind in _KINDS))
+_CURATE = (
+    *_VIEW,
+    *(f"{verb}_{kind}memory" for verb in ("add", "change", "restore", "export") for kind in _KINDS),
+    "add_importjob",
+    "view_importjob",
+)
 _AUDIT = (*_VIEW, "view_accesskey", "view_serviceaccount", "view_callrecord", "view_recall", "export_callrecord")
 _ADMINISTRATE = (
     *dict.fromkeys((*_CURATE, *_AUDIT)),

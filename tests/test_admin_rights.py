@@ -19,6 +19,7 @@ from memories.models import (
     AccessKey,
     CallRecord,
     EmbeddingProfile,
+    ImportJob,
     LongtermMemory,
     Recall,
     RecalledSearch,
@@ -79,6 +80,7 @@ def keys() -> dict[str, int]:
         "user": User.objects.create_user("ziel").pk,
         "group": Group.objects.create(name="Ziel").pk,
         "recall": recall.pk,
+        "importjob": ImportJob.objects.create(user_id=0, dateiname="x", format="brain").pk,
         "callrecord": CallRecord.objects.create(zeitpunkt=timezone.now(), tuer="rest", tool="t", code="ok").pk,
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from memories.drift import deviations
 from memories.kinds import KINDS
@@ -39,7 +40,8 @@ def run_import(path: Path, *flags: str) -> tuple[dict[str, int], str]:
     """How many rows became what (neu, geaendert, gleich, fehlerhaft), and what was told of single lines."""
     out, err = StringIO(), StringIO()
     try:
-        call_command("import_memories", str(path), *flags, stdout=out, stderr=err)
+        with translation.override("de"):
+            call_command("import_memories", str(path), *flags, stdout=out, stderr=err)
     except CommandError as error:
         err.write(str(error))
     counts = out.getvalue().splitlines()[-1].split(", ") if out.getvalue() else []

@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
 from memories.admin.calls import CallRecordAdmin
+from memories.admin.importing import ImportJobAdmin
 from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
 from memories.admin.people import GroupAdmin, UserAdmin
@@ -19,6 +20,7 @@ from memories.models import (
     BrainVersion,
     CallRecord,
     EmbeddingProfile,
+    ImportJob,
     LongtermMemory,
     LongtermVersion,
     Recall,
@@ -41,6 +43,7 @@ ADMINS = (
     (ServiceAccount, ServiceAccountAdmin),
     (CallRecord, CallRecordAdmin),
     (Recall, RecallAdmin),
+    (ImportJob, ImportJobAdmin),
     (User, UserAdmin),
     (Group, GroupAdmin),
 )

@@ -44,8 +44,10 @@ class ExportingAdmin(BrainAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The list, with the ways to its export."""
+        user: Any = request.user
         more = {
             "may_export": self.has_export_permission(request),
+            "may_import": user.has_perm("memories.add_importjob") and self.has_change_permission(request),
             "query": request.GET.urlencode(),
             "list_template": BrainAdmin.change_list_template,
         }

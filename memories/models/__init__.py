@@ -19,7 +19,7 @@ from memories.models.recall import Recall, RecalledSearch
 from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
-from memories.models.transfer import ImportedMemory, Installation, OpenReference
+from memories.models.transfer import ImportedMemory, ImportJob, ImportLine, Installation, OpenReference, Stage
 
 __all__ = [
     "AccessKey",
@@ -31,6 +31,8 @@ __all__ = [
     "EmbeddingProfile",
     "Grant",
     "HandledEntry",
+    "ImportJob",
+    "ImportLine",
     "ImportedMemory",
     "Installation",
     "KeyUsage",
@@ -50,6 +52,7 @@ __all__ = [
     "ShorttermMemory",
     "ShorttermTag",
     "ShorttermVersion",
+    "Stage",
     "Tag",
     "TagLink",
     "VectorBlock",

@@ -76,21 +76,15 @@ class Faulty:
     faults: Sequence[BrainError]
 
 
-def rows(lines: Iterable[bytes], now: datetime) -> Iterator[Row | Faulty]:
-    """The rows of an export. Raises Invalid when the first line says that this program cannot read the rest."""
+def rows(lines: Iterable[bytes], now: datetime, defaults: Mapping[str, str] | None = None) -> Iterator[Row | Faulty]:
+    """The rows of an export. `defaults` are for fields that a line does not have.
+
+    Raises NewerFormat when the first line says that this program cannot read the rest.
+    """
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            told = _object(line)
-            if "brain_export" in told:
-                _check_format(told)
-                continue
-            yield row_of(number, told, now)
-        except NewerFormat:
-            raise
-        except BrainError as fault:
-            yield Faulty(number, fault.faults)
+        row = row_of(number, line, now, defaults or {})
+        if row is not None:
+            yield row
 
 
 class NewerFormat(Invalid):
@@ -115,8 +109,25 @@ def _object(line: bytes) -> dict[str, Any]:
     return told
 
 
-def row_of(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[str] = ()) -> Row:
-    """The row that a line says. Raises a fault that carries all faults of the line."""
+def row_of(number: int, line: bytes, now: datetime, defaults: Mapping[str, str]) -> Row | Faulty | None:
+    """The row that a line says; None for a blank line and the header. Raises NewerFormat."""
+    if not line.strip():
+        return None
+    try:
+        told = _object(line)
+        if "brain_export" in told:
+            _check_format(told)
+            return None
+        hints = told.pop("hinweise", [])
+        return _row(number, dict(defaults) | told, now, hints if isinstance(hints, list) else [])
+    except NewerFormat:
+        raise
+    except BrainError as fault:
+        return Faulty(number, fault.faults)
+
+
+def _row(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[Any]) -> Row:
+    """The row that an object says. Raises a fault that carries all of its faults."""
     kind = next((kind for kind in KINDS if kind.typ == told.get("typ")), None)
     if kind is None:
         raise Invalid(_("The kinds are longterm, shortterm and brain."), "typ")
@@ -129,7 +140,7 @@ def row_of(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[
     if not faults.found:
         faults.of(_check_end, kind, past, gone)
     faults.done()
-    return Row(number, kind, instanz, kennung, digest, content, past, (*hints, *_left_out(kind, told, past)))
+    return Row(number, kind, instanz, kennung, digest, content, past, (*map(str, hints), *_left_out(kind, told, past)))
 
 
 def _left_out(kind: Kind, told: Mapping[str, Any], past: Sequence[Past]) -> list[str]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from memories import calls, repeats, services
 from memories.errors import BrainError
 from memories.principal import SYSTEM, Origin
+from memories.transfer import jobs
 
 
 class Command(BaseCommand):
@@ -32,6 +33,8 @@ class Command(BaseCommand):
         forgotten = repeats.forget(timezone.now())
         self.stdout.write(_("Answers for repeated calls forgotten: %(number)d") % {"number": forgotten})
         now = timezone.now()
+        imports = jobs.forget(now)
+        self.stdout.write(_("Imports removed that were over: %(number)d") % {"number": imports})
         attempts, _tables = AccessAttempt.objects.filter(attempt_time__lt=now - settings.AXES_COOLOFF_TIME).delete()
         self.stdout.write(_("Failed attempts to sign in forgotten: %(number)d") % {"number": attempts})
         sessions, _tables = Session.objects.filter(expire_date__lt=now).delete()
