@@ -21,6 +21,7 @@ ROWS = 400
 COUNTED = 60
 MOST_BYTES = 80_000
 MOST_QUERIES = 12
+OF_SOME = "version_deleted"  # the index that holds the deletions alone
 ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="test", grund="Probe")
 MEMORY_PAGES = [
     "",
@@ -100,7 +101,7 @@ def read_whole(sql: str, params: Any) -> list[str]:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
             steps = [row[3] for row in cursor.fetchall()]
-            scans = [step for step in steps if step.startswith("SCAN") and big(step.split()[1])]
+            scans = [step for step in steps if step.startswith("SCAN") and big(step.split()[1]) and OF_SOME not in step]
             ends_early = "LIMIT" in sql and " WHERE " not in sql and not any("TEMP B-TREE" in step for step in steps)
             return [] if ends_early else scans
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", params)
@@ -110,7 +111,7 @@ def read_whole(sql: str, params: Any) -> list[str]:
 
 def _whole(node: Any, *, ends_early: bool) -> Iterator[str]:
     kind = node["Node Type"]
-    by_index = "Index Cond" in node or "Recheck Cond" in node or "TID Cond" in node
+    by_index = "Index Cond" in node or "Recheck Cond" in node or OF_SOME in node.get("Index Name", "")
     if big(node.get("Relation Name")) and not by_index and ("Filter" in node or not ends_early):
         yield f"{kind} {node['Relation Name']} {node.get('Index Name', '')} {node.get('Filter', '')}"
     inside = kind == "Limit" or (ends_early and kind not in {"Sort", "Aggregate", "Hash", "HashAggregate"})
@@ -156,6 +157,8 @@ def test_no_page_reads_a_whole_table(statements: Statements) -> None:
                     check(statements, client, f"{url('changelist', kind=kind.typ)}?{page}")
         for page in VERSION_PAGES:
             check(statements, client, f"/admin/memories/longtermversion/?{page}")
+        for page in ["", "o=1", "wer=anna", "grund=Probe", "age=week", "q=Frist", "q=longterm_1"]:
+            check(statements, client, f"{url('trash')}?{page}")
     check(statements, clients[0], url("history", LongtermMemory.objects.first().pk))
 
 

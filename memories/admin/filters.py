@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import datetime, time, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +19,7 @@ from memories.admin.base import PLACE_VAR
 from memories.errors import ERRORS, BrainError
 from memories.figures import EXPIRES_WITHIN
 from memories.kinds import parse_id
+from memories.limits import limits
 from memories.models import Aktion, MemoryTyp, ScopeTyp
 from memories.search.engine import Match, memories_that
 from memories.search.reach import FIRST_PART, STALE
@@ -256,6 +259,32 @@ class WhenFilter(AgeFilter):
 
     title = _("date")
     column = "zeitpunkt"
+
+
+class WhoFilter(TextFilter):
+    """Who changed something: nutzer, agent, access key or person."""
+
+    title = _("by whom")
+    parameter_name = "wer"
+    _NAMES: ClassVar[tuple[str, ...]] = ("durch_nutzer", "durch_agent", "schluessel", "benutzer")
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The versions of which one of these is the name."""
+        wanted = [Q(**{name: values.identifier(typed, "wer")}) for name in self._NAMES]
+        found: QuerySet[Any] = queryset.filter(reduce(or_, wanted))
+        return found
+
+
+class ReasonFilter(TextFilter):
+    """A part of the reason, in any case."""
+
+    title = _("reason")
+    parameter_name = "grund"
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The versions whose reason holds the text."""
+        found: QuerySet[Any] = queryset.filter(grund__icontains=values.limited_text(typed, "grund", limits().grund))
+        return found
 
 
 class ExpiredFilter(ChoiceFilter):

@@ -22,6 +22,7 @@ from memories.admin.finding import MemoryList
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
+from memories.admin.trash import TrashingAdmin
 from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
 from memories.models import Memory
@@ -34,7 +35,7 @@ _MOST_RELEVANT = 100
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(ExportingAdmin, DeletingAdmin):
+class MemoryAdmin(ExportingAdmin, TrashingAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after

@@ -1,6 +1,6 @@
 """The histories as lists: who changed what, when and how, deleted memories included."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -39,7 +39,7 @@ class VersionAdmin(ReadOnlyAdmin):
     ordering = ("-zeitpunkt", "-pk")
     sortable_by = ("zeitpunkt",)
     actions = None
-    list_display = (
+    list_display: Any = (
         "zeitpunkt",
         "erinnerung",
         "version",
@@ -51,8 +51,8 @@ class VersionAdmin(ReadOnlyAdmin):
         "wer",
         "grund",
     )
-    list_display_links = ("zeitpunkt",)
-    list_filter = (filters.AktionFilter, filters.DoorFilter, filters.WhenFilter)
+    list_display_links: Any = ("zeitpunkt",)
+    list_filter: ClassVar[tuple[Any, ...]] = (filters.AktionFilter, filters.DoorFilter, filters.WhenFilter)
     search_fields = ("durch_nutzer", "durch_agent", "grund", "referenzen")
     search_help_text = _("Searches nutzer, agent, reason and references; an ID such as longterm_41 finds its versions.")
     list_explanation = _(
@@ -76,7 +76,8 @@ class VersionAdmin(ReadOnlyAdmin):
         key = self._searched_key(search_term)
         if key is not None:
             return queryset.filter(memory_id=key), False
-        queryset = queryset.annotate(referenzen=Cast("referenzfelder", TextField()))
+        if search_term.strip():
+            queryset = queryset.annotate(referenzen=Cast("referenzfelder", TextField()))
         return super().get_search_results(request, queryset, search_term)
 
     def _searched_key(self, searched: str) -> int | None:

@@ -393,6 +393,7 @@ class Version(Content):
         ]
         indexes = [
             models.Index(fields=["zeitpunkt", "id"], name="%(class)s_when"),
+            models.Index(fields=["zeitpunkt", "id"], condition=Q(aktion="geloescht"), name="%(class)s_deleted"),
             models.Index(fields=["aufruf"], name="%(class)s_call"),
         ]
 
