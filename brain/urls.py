@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 
 from api.mcp.http import McpView
 from brain import health
+from memories.admin.choices import Choices
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
@@ -16,6 +17,7 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("i18n/", include("django.conf.urls.i18n")),
+    path("admin/autocomplete/", admin.site.admin_view(Choices.as_view(admin_site=admin.site))),
     path("admin/", admin.site.urls),
 ]
 if settings.BRAIN_OAUTH:

@@ -81,7 +81,7 @@ class Validator(OAuth2Validator):
 
     def _end(self, connections: Any, why: str) -> None:
         for connection in connections.select_related("client", "key"):
-            log.warning("The connection of %s ends: %s", connection, why)
+            log.warning("Connection %d ends: %s", connection.pk, why)
             Connection.objects.filter(pk=connection.pk).end()
 
     def _load_application(self, client_id: str | None, request: Any) -> Any:

@@ -33,7 +33,7 @@ else:
     AnyPaginator = Paginator
     ModelForm = forms.ModelForm
 
-_LONGEST_SEARCH = 200  # characters; a database refuses patterns that are far longer
+LONGEST_SEARCH = 200  # characters; a database refuses patterns that are far longer
 COUNTED_UP_TO = 10_000  # rows
 PLACE_VAR = "weiter"
 
@@ -43,7 +43,7 @@ class SearchForm(ChangeListSearchForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields = {SEARCH_VAR: forms.CharField(required=False, max_length=_LONGEST_SEARCH)}
+        self.fields = {SEARCH_VAR: forms.CharField(required=False, max_length=LONGEST_SEARCH)}
 
 
 class CappedPaginator(AnyPaginator):
