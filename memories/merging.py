@@ -15,7 +15,6 @@ from memories.kinds import Kind
 from memories.models import Aktion, Memory, Version
 from memories.principal import Action, Origin, Principal
 from memories.steps import Done, Outcome, add, landed, locked, moment, no_memory, put, remove, revise
-from memories.tags import known_tags
 from memories.values import tag_key
 from memories.writing import write_in_groups
 
@@ -79,10 +78,9 @@ def merge(kind: Kind, wish: Merge, origin: Origin) -> Outcome:
         values = merged_values(wish, {**rows, wish.survivor: now})
         if len(values["tag_namen"]) > MOST_TAGS:
             return [TooLarge(_("At most %(limit)d tags are allowed.") % {"limit": MOST_TAGS}, "tags")]
-        known = known_tags(values["tag_namen"])
         others = ", ".join(row.kennung for row in rows.values())
         stamp = Stamp(origin, Aktion.ZUSAMMENGEFUEHRT, at, verweise={now.pk: others}, always=True)
-        outcome = revise(kind, [(now, put(copy.copy(now), values, known, at))], known, stamp, Action.WRITE)[now.pk]
+        outcome = revise(kind, [(now, put(copy.copy(now), values, at))], stamp, Action.WRITE)[now.pk]
         if isinstance(outcome, Done):
             into = dict.fromkeys(rows, now.kennung)
             remove(kind, list(rows), Stamp(origin, Aktion.AUFGEGANGEN, at, verweise=into))
@@ -131,11 +129,10 @@ def undo_merge(kind: Kind, aufruf: UUID, origin: Origin) -> Outcome:
         gone = [version for version in done if version is not merged]
         at = max(moment(rows.values(), origin), *(version.zeitpunkt for version in done))
         before = kind.versions.objects.get(memory_id=now.pk, version=merged.version - 1)
-        known = known_tags(name for version in (before, *gone) for name in version.tag_namen)
-        _bring_back(kind, gone, known, Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise=_verweise(gone)))
+        _bring_back(kind, gone, Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise=_verweise(gone)))
         stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise=_verweise([before]), always=True)
-        wanted = put(copy.copy(now), content_of(before, kind), known, at)
-        return [revise(kind, [(now, wanted)], known, stamp, Action.RESTORE)[now.pk]]
+        wanted = put(copy.copy(now), content_of(before, kind), at)
+        return [revise(kind, [(now, wanted)], stamp, Action.RESTORE)[now.pk]]
 
     return write_in_groups([aufruf], write, landed(origin), once=origin.repeat)[0]
 
@@ -179,10 +176,10 @@ def _verweise(versions: Iterable[Version]) -> dict[int, str]:
     return {version.memory_id: str(version) for version in versions}
 
 
-def _bring_back(kind: Kind, gone: Sequence[Version], known: Mapping[str, Any], stamp: Stamp) -> None:
+def _bring_back(kind: Kind, gone: Sequence[Version], stamp: Stamp) -> None:
     """Give memories that were merged into another their rows again, as they were."""
     back = []
     for version in gone:
         row = kind.memories(id=version.memory_id, version=version.version + 1, aktualisiert_am=stamp.at)
-        back.append(put(row, content_of(version, kind), known, stamp.at))
-    add(kind, back, known, stamp)
+        back.append(put(row, content_of(version, kind), stamp.at))
+    add(kind, back, stamp)

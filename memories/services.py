@@ -69,12 +69,11 @@ def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> l
 
     def write(part: Sequence[Mapping[str, Any]]) -> list[Outcome]:
         at = origin.clock()
-        known = known_tags(name for draft in part for name in draft["tag_namen"])
-        fresh = [put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, known, at) for draft in part]
+        fresh = [put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, at) for draft in part]
         guard = ProfileGuard(kind, fresh, origin.principal, apart_from=[])
         faults = [out_of_reach(kind, memory, origin, Action.WRITE) or guard.fault(memory) for memory in fresh]
         good = [memory for memory, fault in zip(fresh, faults, strict=True) if not fault]
-        add(kind, good, known, Stamp(origin, Aktion.ANGELEGT, at))
+        add(kind, good, Stamp(origin, Aktion.ANGELEGT, at))
         return [fault or Done(kind, memory.pk, memory.version) for memory, fault in zip(fresh, faults, strict=True)]
 
     return write_in_groups(drafts, write, landed(origin), once=origin.repeat)
@@ -86,11 +85,10 @@ def update(kind: Kind, changes: Sequence[Change], origin: Origin) -> list[Outcom
     def write(part: Sequence[Change]) -> list[Outcome]:
         rows = locked(kind, [change.key for change in part], origin.principal, Action.WRITE)
         at = moment(rows.values(), origin)
-        known = known_tags(name for change in part for name in change.values.get("tag_namen", ()))
         found = [change for change in part if change.key in rows]
         fresh = [c for c in found if c.erwartete_version in {None, rows[c.key].version}]
-        pairs = [(rows[c.key], put(copy.copy(rows[c.key]), c.values, known, at)) for c in fresh]
-        outcomes = revise(kind, pairs, known, Stamp(origin, Aktion.GEAENDERT, at), Action.WRITE)
+        pairs = [(rows[c.key], put(copy.copy(rows[c.key]), c.values, at)) for c in fresh]
+        outcomes = revise(kind, pairs, Stamp(origin, Aktion.GEAENDERT, at), Action.WRITE)
         return [outcomes.get(c.key) or (changed_meanwhile(rows[c.key]) if c.key in rows else no_memory()) for c in part]
 
     return write_in_groups(changes, write, landed(origin), apart=lambda change: change.key, once=origin.repeat)
@@ -147,13 +145,12 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
         if version is None:
             return [NotFound(_("The memory has no version of this number."), "version")]
         at = max(moment(rows.values(), origin), newest.zeitpunkt)
-        known = known_tags(version.tag_namen)
         stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise={key: str(version)})
         if key in rows:
-            wanted = put(copy.copy(rows[key]), _valid_again(version, kind, at), known, at)
-            return [revise(kind, [(rows[key], wanted)], known, stamp, Action.RESTORE)[key]]
+            wanted = put(copy.copy(rows[key]), _valid_again(version, kind, at), at)
+            return [revise(kind, [(rows[key], wanted)], stamp, Action.RESTORE)[key]]
         back = kind.memories(id=key, version=newest.version + 1, aktualisiert_am=at)
-        add(kind, [put(back, _valid_again(version, kind, at), known, at)], known, stamp)
+        add(kind, [put(back, _valid_again(version, kind, at), at)], stamp)
         return [Done(kind, key, back.version)]
 
     return write_in_groups([key], write, landed(origin), once=origin.repeat)[0]

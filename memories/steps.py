@@ -14,7 +14,7 @@ from memories.kinds import Kind
 from memories.models import Memory, Tag
 from memories.principal import Action, Origin, Principal
 from memories.search import index
-from memories.tags import link, spell, unlink
+from memories.tags import known_tags, link, spell, unlink
 
 _WIRE = {("brain", "scope"): "scope_typ", ("brain", "scope_vk"): "scope_ID"}
 
@@ -51,13 +51,11 @@ def moment(rows: Iterable[Memory], origin: Origin) -> datetime:
     return max([origin.clock(), *(row.aktualisiert_am for row in rows)])
 
 
-def put(memory: Any, values: Mapping[str, Any], known: Mapping[str, Tag], at: datetime) -> Any:
-    """The memory with these values in it, its tags as they are spelled, its vector stale when its text moved on."""
+def put(memory: Any, values: Mapping[str, Any], at: datetime) -> Any:
+    """The memory with these values in it, its vector stale when its text moved on."""
     texts = memory.texts
     for name, value in values.items():
         setattr(memory, name, value)
-    if "tag_namen" in values:
-        memory.tag_namen = spell(values["tag_namen"], known)
     if memory.EXPIRES and memory.gueltig_bis is None:
         memory.gueltig_bis = memory.default_expiry(at)
     if "embedding_veraltet" in values:
@@ -81,36 +79,45 @@ def out_of_reach(kind: Kind, memory: Memory, origin: Origin, action: Action) -> 
     return NotAllowed(_("This key may not store memories with this %(feld)s.") % {"feld": feld}, feld)
 
 
-def add(kind: Kind, memories: Sequence[Memory], known: Mapping[str, Tag], stamp: Stamp) -> None:
+def _spell(memories: Sequence[Memory]) -> dict[str, Tag]:
+    """Spell the tags of these memories as they were written first; the tags by key, new ones made.
+
+    Only for what will be stored: an entry that is refused gives no tag its spelling.
+    """
+    known = known_tags(name for memory in memories for name in memory.tag_namen)
+    for memory in memories:
+        memory.tag_namen = spell(memory.tag_namen, known)
+    return known
+
+
+def add(kind: Kind, memories: Sequence[Memory], stamp: Stamp) -> None:
     """Store rows that are not there yet, with their tags and their version."""
+    known = _spell(memories)
     kind.memories.objects.bulk_create(memories)
     link(kind, memories, known)
     index.put(kind, memories)
     record(kind, [memory.pk for memory in memories], stamp)
 
 
-def revise(
-    kind: Kind, pairs: Sequence[tuple[Memory, Memory]], known: Mapping[str, Tag], stamp: Stamp, action: Action
-) -> dict[int, Outcome]:
+def revise(kind: Kind, pairs: Sequence[tuple[Memory, Memory]], stamp: Stamp, action: Action) -> dict[int, Outcome]:
     """Store what differs between the present row and the wanted one of each pair, as its next version.
 
     Where nothing differs there is no version, but when the stamp wants one always.
     """
-    outcomes: dict[int, Outcome] = {now.pk: Done(kind, now.pk, now.version, changed=False) for now, _wanted in pairs}
     moved = [wanted for now, wanted in pairs if _profile(wanted) != _profile(now)]
     guard = ProfileGuard(kind, moved, stamp.origin.principal, apart_from=[memory.pk for memory in moved])
-    changed: list[Memory] = []
-    retagged: list[Memory] = []
+    outcomes: dict[int, Outcome] = {}
     for now, wanted in pairs:
-        if content_of(now, kind) == content_of(wanted, kind) and not stamp.always:
-            continue
         fault = out_of_reach(kind, wanted, stamp.origin, action) or (guard.fault(wanted) if wanted in moved else None)
-        outcomes[now.pk] = fault or Done(kind, now.pk, now.version + 1)
-        if not fault:
-            wanted.version, wanted.aktualisiert_am = now.version + 1, stamp.at
-            changed.append(wanted)
-            if wanted.tag_namen != now.tag_namen:
-                retagged.append(wanted)
+        outcomes[now.pk] = fault or Done(kind, now.pk, now.version, changed=False)
+    good = [(now, wanted) for now, wanted in pairs if isinstance(outcomes[now.pk], Done)]
+    known = _spell([wanted for now, wanted in good if wanted.tag_namen != now.tag_namen])
+    good = [pair for pair in good if stamp.always or content_of(pair[0], kind) != content_of(pair[1], kind)]
+    for now, wanted in good:
+        wanted.version, wanted.aktualisiert_am = now.version + 1, stamp.at
+        outcomes[now.pk] = Done(kind, now.pk, wanted.version)
+    changed = [wanted for _now, wanted in good]
+    retagged = [wanted for now, wanted in good if wanted.tag_namen != now.tag_namen]
     _store(kind, changed)
     unlink(kind, [memory.pk for memory in retagged])
     link(kind, retagged, known)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from memories.models import Tag
 from tests.conftest import Agent, note
 from tests.doors import fault_of, inhalt_for, one_fault
 
@@ -232,3 +233,14 @@ def test_the_longest_prefix_is_a_tags_length(anna: Agent) -> None:
     inhalt = inhalt_for("select_brain_tags") | {"praefix": "x" * 101}
     fault = fault_of(anna.post("select_brain_tags", {"inhalt": inhalt}), 400)
     assert (fault["code"], fault["feld"]) == ("zu_gross", "inhalt.praefix")
+
+
+def test_what_is_refused_gives_no_tag_its_spelling(anna: Agent, carla: Agent) -> None:
+    kennung = anna.store(tags=[])
+    entries = [note(nutzer="anna", tags=["BÜRO"]), note(nutzer="carla", tags=["Büro"])]
+    refused, stored = carla.call("insert_brain_longterm_memory", memories=entries)["daten"]
+    assert (refused["erfolg"], stored["erfolg"]) == (False, True)
+    entry = {"ID": kennung, "kurzbeschreibung": "k", "memory": "m", "tags": ["FRIST"]}
+    assert not carla.call("update_brain_longterm_memory", memories=[entry])["erfolg"]
+    assert anna.store(tags=["Frist", "büro"])
+    assert set(Tag.objects.values_list("name", flat=True)) == {"Büro", "Frist"}
