@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0017_open_references"),
+        ("memories", "0018_import_jobs"),
     ]
 
     operations = [
