@@ -5,12 +5,14 @@ Pictures of every page go to BRAIN_TEST_ARTEFACTS (default: artefacts/).
 
 import os
 import shutil
+from base64 import b32decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django_otp.oath import TOTP
 
 from memories.keys import make_key
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
@@ -210,6 +212,56 @@ def test_memories_are_merged_by_keyboard_and_undone(browser: Browser, live_serve
     expect(page.locator(".messagelist")).to_contain_text("there again")
     assert LongtermMemory.objects.count() == 2
     assert visitor.trouble == []
+    visitor.context.close()
+
+
+def sign_in(page: Page, password: str, code: str = "") -> None:
+    """Fill in the page to sign in."""
+    page.goto("/admin/login/")
+    page.fill("#id_username", "anna")
+    page.fill("#id_password", password)
+    page.fill("#id_otp_token", code)
+    page.click("input[type=submit]")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_second_factor_is_switched_on_and_asked_for(
+    browser: Browser, live_server: Any, anna: User, look: str
+) -> None:
+    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    page = visitor.page
+    visitor.sign_in()
+    page.click("#user-tools >> text=Second factor")
+    expect(page.locator(".qr svg")).to_be_visible()
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
+    picture(page, "second-factor", look)
+    secret = b32decode(page.locator(".secret").inner_text().replace(" ", ""))
+    page.fill("#id_otp_token", f"{TOTP(secret).token():06d}")
+    page.click("input[name=switch_on]")
+    codes = page.locator(".recovery-codes code").all_inner_texts()
+    picture(page, "second-factor-on", look)
+    page.click("#logout-form button")
+    sign_in(page, PASSWORD)
+    expect(page.locator(".errornote")).to_contain_text("not right")
+    picture(page, "login-refused", look)
+    sign_in(page, PASSWORD, codes[0])
+    page.goto("/admin/auth/user/second-factor/")
+    expect(page.locator("#content")).to_contain_text("9 recovery codes are unused")
+    picture(page, "second-factor-off", look)
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_whoever_fails_too_often_reads_when_to_try_again(
+    browser: Browser, live_server: Any, anna: User, look: str
+) -> None:
+    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    for _time in range(5):
+        sign_in(visitor.page, "wrong")
+    expect(visitor.page.locator("#content")).to_contain_text("Try again in 15 minutes")
+    picture(visitor.page, "locked", look)
+    assert [line for line in visitor.trouble if "429" not in line] == []
     visitor.context.close()
 
 
