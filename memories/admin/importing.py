@@ -1,17 +1,24 @@
 """Imports by people: a file, a preview, the run with its progress, and a report for each row."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from memories.admin.base import ReadOnlyAdmin
 from memories.errors import BrainError
@@ -96,7 +103,7 @@ class ImportJobAdmin(ReadOnlyAdmin):
         """What is done with an import, and its report."""
         own = []
         for name, view in (("step", self.step_view), ("start", self.start_view), ("discard", self.discard_view)):
-            wrapped = self.admin_site.admin_view(require_POST(view))
+            wrapped = self.admin_site.admin_view(self._posted(view))
             own.append(path(f"<int:number>/{name}/", wrapped, name=f"memories_importjob_{name}"))
         report = self.admin_site.admin_view(self.report_view)
         return [*own, path("<int:number>/report/", report, name="memories_importjob_report"), *super().get_urls()]
@@ -160,9 +167,21 @@ class ImportJobAdmin(ReadOnlyAdmin):
         }
         return self._page(request, "import_job", context)
 
-    def step_view(self, request: HttpRequest, number: int) -> HttpResponse:
+    def _posted(self, view: Callable[[HttpRequest, ImportJob], HttpResponse]) -> Callable[..., HttpResponse]:
+        """The view of a job, for somebody who may import, by POST alone."""
+
+        def checked(request: HttpRequest, number: int) -> HttpResponse:
+            if not self.has_add_permission(request):
+                raise PermissionDenied
+            job = self._job(request, number)
+            if job is None:
+                raise Http404
+            return view(request, job) if request.method == "POST" else HttpResponseNotAllowed(["POST"])
+
+        return checked
+
+    def step_view(self, request: HttpRequest, job: ImportJob) -> HttpResponse:
         """Do some of what is left."""
-        job = self._own_job(request, number)
         principal = principal_of(request.user)
         try:
             jobs.step(job, Origin(principal, nutzer=principal.user_name, agent="", tuer="import", tool=TOOL))
@@ -170,15 +189,14 @@ class ImportJobAdmin(ReadOnlyAdmin):
             self.message_user(request, str(fault.meldung), messages.ERROR)
         return self._to(job)
 
-    def start_view(self, request: HttpRequest, number: int) -> HttpResponse:
+    def start_view(self, request: HttpRequest, job: ImportJob) -> HttpResponse:
         """Import what was previewed."""
-        job = self._own_job(request, number)
         jobs.start(job)
         return self._to(job)
 
-    def discard_view(self, request: HttpRequest, number: int) -> HttpResponse:
+    def discard_view(self, request: HttpRequest, job: ImportJob) -> HttpResponse:
         """Forget the file and its report; what was imported stays."""
-        self._own_job(request, number).delete()
+        job.delete()
         self.message_user(request, _("The import was discarded. What was imported stays."))
         return HttpResponseRedirect(reverse("admin:memories_importjob_changelist"))
 
@@ -193,15 +211,6 @@ class ImportJobAdmin(ReadOnlyAdmin):
         response = StreamingHttpResponse(table(names, jobs.report(job)), content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="import.csv"'
         return response
-
-    def _own_job(self, request: HttpRequest, number: int) -> ImportJob:
-        """The job, for somebody who may import."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        job = self._job(request, number)
-        if job is None:
-            raise Http404
-        return job
 
     def _job(self, request: HttpRequest, number: int) -> ImportJob | None:
         found: ImportJob | None = self.get_queryset(request).filter(pk=number).first() if number < 2**63 else None

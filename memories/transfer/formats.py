@@ -7,6 +7,8 @@ from typing import BinaryIO
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memories.transfer import basic_memory, mcp_graph, mem0
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -22,7 +24,12 @@ def _own(files: Iterable[tuple[str, BinaryIO]]) -> Iterator[bytes]:
         yield from file
 
 
-FORMATS = (Format("brain", _("Brain: an export with histories (JSON lines)"), _own),)
+FORMATS = (
+    Format("brain", _("Brain: an export with histories (JSON lines)"), _own),
+    Format("mem0", _("mem0: all memories (JSON)"), mem0.read),
+    Format("mcp-memory", _("MCP memory server: its graph (JSON lines)"), mcp_graph.read),
+    Format("basic-memory", _("basic-memory: notes (Markdown, or a zip archive of them)"), basic_memory.read),
+)
 
 
 def format_of(name: str) -> Format:

@@ -118,6 +118,8 @@ def row_of(number: int, line: bytes, now: datetime, defaults: Mapping[str, str])
         if "brain_export" in told:
             _check_format(told)
             return None
+        if isinstance(told.get("fehler"), str):
+            raise Invalid(told["fehler"])
         hints = told.pop("hinweise", [])
         return _row(number, dict(defaults) | told, now, hints if isinstance(hints, list) else [])
     except NewerFormat:
