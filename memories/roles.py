@@ -22,6 +22,8 @@ _CURATE = (
     *(f"{verb}_{kind}memory" for verb in ("add", "change", "restore", "export") for kind in _KINDS),
     "add_importjob",
     "view_importjob",
+    "change_tag",
+    "delete_tag",
 )
 _AUDIT = (*_VIEW, "view_accesskey", "view_serviceaccount", "view_callrecord", "view_recall", "export_callrecord")
 _ADMINISTRATE = (

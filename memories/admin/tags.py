@@ -6,26 +6,28 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.base import ReadOnlyAdmin
 from memories.admin.history import url_of
+from memories.admin.retagging import RetaggingAdmin
 from memories.kinds import BRAIN, KINDS, LONGTERM, SHORTTERM, Kind
 from memories.models.access import principal_of
 from memories.reading import carried
 from memories.values import tag_key
 
 
-class TagAdmin(ReadOnlyAdmin):
+class TagAdmin(RetaggingAdmin):
     """Tags are made by the memories that carry them."""
 
+    change_list_template = "admin/memories/tag/change_list.html"
     list_display = ("name", "in_longterm", "in_shortterm", "in_brain")
     list_display_links = None
     sortable_by = ("name",)
     ordering = ("schluessel",)
-    actions = None
     search_fields = ("name",)
     list_explanation = _("Tags are made when a memory carries them. A number leads to the memories of that tag.")
 
@@ -65,3 +67,10 @@ class TagAdmin(ReadOnlyAdmin):
     def in_brain(self, obj: Any) -> SafeString | int:
         """How many brain memories carry it."""
         return self._count(obj, BRAIN)
+
+    @admin.display(description=_("Rename"))
+    def umbenennen(self, obj: Any) -> SafeString:
+        """Leads to the page that renames it."""
+        return format_html(
+            '<a href="{}">{}</a>', reverse("admin:memories_tag_rename", args=[obj.pk]), gettext("Rename")
+        )
