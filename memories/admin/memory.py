@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from memories import services
 from memories.admin import filters
 from memories.admin.base import may, origin_of
+from memories.admin.bulk import BulkAdmin
 from memories.admin.deleting import DeletingAdmin
 from memories.admin.difference import embedding_state
 from memories.admin.exporting import ExportingAdmin
@@ -35,7 +36,7 @@ _MOST_RELEVANT = 100
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(ExportingAdmin, TrashingAdmin, DeletingAdmin):
+class MemoryAdmin(ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.admin import filters
 from memories.admin.base import BrainAdmin
+from memories.admin.bulk import offered
 from memories.admin.history import url_of
 from memories.admin.versions import BrainVersionAdmin, LongtermVersionAdmin, ShorttermVersionAdmin, VersionAdmin
 from memories.kinds import Kind
@@ -51,6 +53,16 @@ class TrashAdmin(VersionAdmin):
     def get_search_fields(self, request: HttpRequest) -> tuple[str, str]:
         """The title and the reason."""
         return (self.kind.memories.TEXTS[0], "grund")
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Restoring, for whoever may."""
+        return offered(request, self.kind, "trash")
+
+    def response_action(self, request: HttpRequest, queryset: Any, *args: Any, **options: Any) -> HttpResponse | None:
+        """What an action answers; without one when the selection holds what is no key."""
+        if not all(typed.isascii() and typed.isdecimal() for typed in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            return None
+        return super().response_action(request, queryset, *args, **options)
 
     def walk(self) -> QuerySet[Any]:
         """All deletions. The index of them is used for the word itself only, not for a parameter."""
