@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django_otp.oath import TOTP
 
+from memories.admin import bulk
 from memories.keys import make_key
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
 from memories.models import LongtermMemory
@@ -215,6 +216,53 @@ def test_memories_are_merged_by_keyboard_and_undone(browser: Browser, live_serve
     visitor.context.close()
 
 
+@pytest.mark.parametrize("look", LOOKS)
+def test_many_memories_get_a_tag_by_keyboard(
+    browser: Browser, live_server: Any, anna: User, look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "STEP", 2)
+    for number in range(3):
+        store(kurzbeschreibung=f"Frist {number}")
+    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto("/admin/memories/longtermmemory/?q=Frist")
+    page.locator("#action-toggle").press("Space")
+    page.select_option("select[name=action]", "add_tags")
+    page.locator("button[name=index]").press("Enter")
+    page.fill("[name=schlagworte]", "Neu\n" + "y" * 101)
+    page.locator("input.default").press("Enter")
+    expect(page.locator(".errorlist")).to_contain_text("100")
+    picture(page, "bulk", look)
+    page.fill("[name=schlagworte]", "Neu")
+    page.locator("input.default").press("Enter")
+    expect(page.locator("#content tbody tr")).to_have_count(3)
+    expect(page.locator("#content")).to_contain_text("3 memories are as you wanted them.")
+    picture(page, "bulk-done", look)
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
+    page.click("text=Back to the list")
+    expect(page.locator("#searchbar")).to_have_value("Frist")
+    assert all("Neu" in memory.tag_namen for memory in LongtermMemory.objects.all())
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
+def test_two_versions_are_chosen_and_compared(browser: Browser, live_server: Any, anna: User) -> None:
+    key = store(memory="Die Kündigungsfrist beträgt drei Monate.")
+    for text in ("Etwas anderes.", "Die Kündigungsfrist beträgt sechs Monate."):
+        update(LONGTERM, [Change(key, {"memory": text})], Origin(SYSTEM, "ben", "planer", "rest", "test"))
+    visitor = Visitor(browser, live_server.url, **LOOKS["desktop"])
+    page = visitor.page
+    visitor.sign_in()
+    page.goto(f"/admin/memories/longtermmemory/{key}/history/")
+    page.check("#version-1 [name=von]")
+    page.locator("#compare button").press("Enter")
+    expect(page.locator(".differences del")).to_have_text("drei")
+    expect(page.locator(".differences ins")).to_have_text("sechs")
+    assert visitor.trouble == []
+    visitor.context.close()
+
+
 def sign_in(page: Page, password: str, code: str = "") -> None:
     """Fill in the page to sign in."""
     page.goto("/admin/login/")
@@ -298,6 +346,9 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "index": "/admin/",
         "list": longterm,
         "list-filtered": f"{longterm}?tag=T1&age=today",
+        "list-searched": f"{longterm}?q=Liefervertraege+Frist",
+        "trash": f"{longterm}trash/",
+        "compare": f"{longterm}{keys['long']}/history/compare/?von=1&bis=3",
         "add": f"{longterm}add/",
         "change": f"{longterm}{keys['long']}/change/",
         "history": f"{longterm}{keys['long']}/history/",

@@ -264,7 +264,7 @@ class WhenFilter(AgeFilter):
 class WhoFilter(TextFilter):
     """Who changed something: nutzer, agent, access key or person."""
 
-    title = _("by whom")
+    title = _("person or agent")
     parameter_name = "wer"
     _NAMES: ClassVar[tuple[str, ...]] = ("durch_nutzer", "durch_agent", "schluessel", "benutzer")
 
