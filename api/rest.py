@@ -1,5 +1,6 @@
 """REST: a thin door over the envelope."""
 
+import re
 from typing import Any, cast
 
 from django.utils.translation import gettext as _
@@ -15,6 +16,8 @@ from api.tools import TOOLS
 from api.wire import body_size
 from memories.errors import BrainError, Invalid
 from memories.principal import Principal
+
+_VERSION = re.compile("[1-9][0-9]{0,17}")
 
 
 class _Door(APIView):
@@ -41,7 +44,7 @@ class _Door(APIView):
 def _via(request: Request) -> Via:
     """What the headers say beside the call. Raises Invalid for a version that is none."""
     version = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"*')
-    if version and not (version.isascii() and version.isdigit() and int(version) > 0):
+    if version and not _VERSION.fullmatch(version):
         raise Invalid(_('The header holds a version, such as "3".'), "If-Match")
     return Via(
         "rest",

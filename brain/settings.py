@@ -77,6 +77,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     # First, so that no answer goes without their headers.
+    "brain.middleware.only_utf8",
     "brain.middleware.permissions_policy",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",

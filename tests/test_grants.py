@@ -231,3 +231,17 @@ def test_pages_of_people_and_calls_open_for_those_who_may(anna: Agent) -> None:
     admin = client_of(User.objects.create_superuser("boss", password="a long password"))
     for page_name in ("auth_user_changelist", "auth_user_add", "auth_group_changelist", "auth_group_add"):
         assert admin.get(reverse(f"admin:{page_name}")).status_code == 200
+
+
+def test_calls_are_shown_to_whom_no_scope_or_record_limits(anna: Agent) -> None:
+    anna.call("select_brain_longterm_memory")
+    for reaches, seen in {
+        (Reach(),): 1,
+        (Reach(nutzer=frozenset({"anna"})),): 1,
+        (Reach(nutzer=frozenset({"ben"})),): 0,
+        (Reach(scope=frozenset({"modul"})),): 0,
+        (Reach(scope_vk=frozenset({"1"})),): 0,
+        (Reach(kinds=frozenset({"brain"})),): 1,
+        (Reach(scope=frozenset({"modul"})), Reach(agent=frozenset({"planer"}))): 1,
+    }.items():
+        assert CallRecord.objects.visible_to(Principal(reaches=reaches)).count() == seen, reaches

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin import filters
 from memories.admin.base import ReadOnlyAdmin
+from memories.admin.exporting import filtered
 from memories.figures import failed
 from memories.models.access import principal_of
 from memories.transfer.table import table
@@ -95,7 +96,7 @@ class CallRecordAdmin(ReadOnlyAdmin):
         """The calls of the list as it is filtered, as CSV in UTF-8, row by row."""
         if not self.has_export_permission(request):
             raise PermissionDenied
-        rows = self.get_changelist_instance(request).get_queryset(request)
+        rows = filtered(self, request).get_queryset(request)
         response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="aufrufe.csv"'
         return response

@@ -5,8 +5,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
@@ -19,6 +20,14 @@ from memories.transfer.table import memory_table
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
+
+
+def filtered(model_admin: BrainAdmin, request: HttpRequest) -> ChangeList:
+    """The list as its address filters it. Raises BadRequest for filters that it does not take."""
+    try:
+        return model_admin.get_changelist_instance(request)
+    except IncorrectLookupParameters as error:
+        raise BadRequest("filter") from error
 
 
 class ExportingAdmin(BrainAdmin):
@@ -67,7 +76,7 @@ class ExportingAdmin(BrainAdmin):
         """The keys of the memories in the list, on all of its pages."""
         if not self.has_export_permission(request):
             raise PermissionDenied
-        found = self.get_changelist_instance(request)
+        found = filtered(self, request)
         # A search finds what fits best; without one, all pages count, however far the list looks at once.
         return keys_of(found.queryset if found.query.strip() else ChangeList.get_queryset(found, request))
 

@@ -11,18 +11,21 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.access import AccessKey
 from memories.principal import Action, Principal
 
+_TOLD = {"nutzer", "agent"}  # the limits that a call can be held against
+
 
 class CallRecordQuerySet(models.QuerySet["CallRecord"]):
     """Recorded calls."""
 
     def visible_to(self, principal: Principal) -> Self:
-        """The calls of those whose memories the principal may see: a limited auditor sees a part."""
-        limits = [reach.limits() for reach in principal.reaching(Action.READ)]
+        """The calls of those whose memories the principal may see: a limited auditor sees a part.
+
+        A call tells no scope and no record, so a reach that is limited to some shows none.
+        """
+        limits = [limits for limits in (r.limits() for r in principal.reaching(Action.READ)) if limits.keys() <= _TOLD]
         if not limits:
             return self.none()
-        within = [
-            Q(**{f"{name}__in": sorted(each[name]) for name in ("nutzer", "agent") if name in each}) for each in limits
-        ]
+        within = [Q(**{f"{name}__in": sorted(only) for name, only in each.items()}) for each in limits]
         return self.filter(reduce(or_, within)) if all(within) else self
 
 
