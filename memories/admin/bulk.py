@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.admin.widgets import AdminTextareaWidget
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import truncatechars
 from django.template.response import TemplateResponse
@@ -167,8 +167,8 @@ def _promote(_kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin:
 def _restore(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: Origin) -> Outcomes:
     """To the newest version, which is what a deleted memory held last."""
     versions = kind.versions.objects.visible_to(origin.principal, Action.RESTORE).filter(memory_id__in=keys)
-    newest = dict(versions.order_by("version").values_list("memory_id", "version"))
-    return {key: services.restore(kind, key, number, origin) for key, number in newest.items()}
+    newest = versions.order_by().values("memory_id").annotate(newest=Max("version")).values_list("memory_id", "newest")
+    return {key: services.restore(kind, key, number, origin) for key, number in newest}
 
 
 BULKS = (
