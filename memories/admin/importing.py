@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # rows of each verdict
 _SHOWN_FAULTS = 50
-_LARGEST = 256 * 1024 * 1024
+_LARGEST = 64 * 1024 * 1024
 
 
 class ImportForm(forms.Form):
     """The file, and what holds for rows that do not say it."""
 
     datei = forms.FileField(
-        label=gettext_lazy("File"), help_text=gettext_lazy("At most 256 MB; larger ones take import_memories.")
+        label=gettext_lazy("File"), help_text=gettext_lazy("At most 64 MB; larger ones take import_memories.")
     )
     format = forms.ChoiceField(
         label=gettext_lazy("Format"), choices=lambda: [(each.name, each.titel) for each in FORMATS]

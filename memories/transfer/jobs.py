@@ -23,10 +23,14 @@ _FILLED = ("vorschau", "ergebnis", "herkunft", "kennung", "titel", "meldung", "h
 
 def begin(user_id: int, dateiname: str, form: str, lines: Iterable[bytes], defaults: Mapping[str, str]) -> ImportJob:
     """Keep the lines of a file, to be previewed. Raises NewerFormat for a file that cannot be read."""
-    job: ImportJob = ImportJob.objects.create(
-        user_id=user_id, dateiname=dateiname[-255:], format=form, vorgaben=dict(defaults)
-    )
     now = timezone.now()
+    job: ImportJob = ImportJob.objects.create(
+        user_id=user_id,
+        dateiname=dateiname[-255:],
+        format=form,
+        vorgaben=dict(defaults),
+        leased_until=now + KEPT,  # until all lines are kept nobody begins
+    )
     left = iter(enumerate(lines, 1))
     try:
         while part := list(islice(left, _STORED_AT_ONCE)):
@@ -38,6 +42,7 @@ def begin(user_id: int, dateiname: str, form: str, lines: Iterable[bytes], defau
     except BaseException:
         job.delete()
         raise
+    ImportJob.objects.filter(pk=job.pk).update(leased_until=None)
     return job
 
 
