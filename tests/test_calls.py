@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from memories.models import AccessKey, CallRecord, KeyUsage, LongtermMemory
@@ -77,19 +77,20 @@ def test_reading_over_mcp_is_recorded_too(anna: Agent) -> None:
 
 
 @contextmanager
-def no_record_can_be_stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_record_can_be_stored() -> Iterator[None]:
     """The table of records takes nothing."""
 
-    def refuse(*_arguments: Any, **_options: Any) -> None:
-        raise OperationalError("disk full")
+    def refuse(execute: Any, sql: str, *arguments: Any) -> Any:
+        if sql.startswith('INSERT INTO "memories_callrecord"'):
+            raise OperationalError("disk full")
+        return execute(sql, *arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(CallRecord.objects, "create", refuse)
+    with connection.execute_wrapper(refuse):
         yield
 
 
-def test_a_write_that_cannot_be_recorded_is_refused(anna: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    with no_record_can_be_stored(monkeypatch):
+def test_a_write_that_cannot_be_recorded_is_refused(anna: Agent) -> None:
+    with no_record_can_be_stored():
         response = anna.post(INSERT, {"inhalt": {**CALLER, "memories": [note()]}})
         assert anna.post(SELECT, {"inhalt": CALLER}).status_code == 200
     assert response.status_code == 503
