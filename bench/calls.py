@@ -8,7 +8,9 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
@@ -16,6 +18,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from api import envelope, jsonbody
+from api.envelope import Via
 from api.mcp.protocol import MODERN
 from bench.plain.models import PlainMemory
 from memories import services
@@ -23,8 +26,8 @@ from memories.embeddings import put_embedding
 from memories.history import Stamp, copied_fields, record
 from memories.keys import make_key
 from memories.kinds import LONGTERM
-from memories.models import Aktion, LongtermMemory, LongtermTag, LongtermVersion, PastEntry, SearchEntry
-from memories.principal import SYSTEM, Origin
+from memories.models import AccessKey, Aktion, LongtermMemory, LongtermTag, LongtermVersion, PastEntry, SearchEntry
+from memories.principal import SYSTEM, Origin, Principal
 from memories.search import index
 from memories.tags import known_tags
 from memories.values import embedding, tag_key
@@ -50,6 +53,7 @@ def main() -> int:
     versions_against_libraries()
     validation(post)
     mcp_beside_rest(post)
+    rights_and_records()
     where_time_goes(post)
     return 0
 
@@ -282,6 +286,49 @@ def mcp_beside_rest(post: Callable[..., bytes]) -> None:
 
         mcp, rest = alternating(over_mcp, over_rest)
         print(f"MCP, {told}: {mcp / many:.2f} ms, REST {rest / many:.2f} ms, ratio {mcp / rest:.2f} (at most 1.1)")
+
+
+def rights_and_records() -> None:
+    """What rights, records and limits of use cost: calls without a door, by a limited key and by nobody in particular.
+
+    Whoever looks a key up has to do so in any case. A key for repeats is counted apart, since few calls have one.
+    """
+    limits = {"nutzer": ["anna", "ben"], "agent": ["planer"], "scope": ["modul", "raum"], "scope_vk": ["12", "13"]}
+    limited, _text = make_key(name="limited", account="bench", only=limits, may_write=True, expires_at=None)
+    principal = AccessKey.objects.select_related("account", "usage").get(pk=limited.pk).principal()
+    names = iter(range(1_000_000))
+    calls = [
+        ("insert of 100", "insert_brain_longterm_memory", {"memories": entries(ENTRIES, 384)}, 1),
+        ("search", "search_brain", {"suche": "Kündigungsfrist Quartalsende"}, 10),
+    ]
+    for told, name, asked, many in calls:
+        tool = envelope.find(name)
+        arguments = {"inhalt": {**asked, "nutzer": "anna", "agent": "planer"}}
+
+        def run(who: Principal, via: Callable[[], Via], tool: Any = tool, arguments: Any = arguments) -> Any:
+            return envelope.handle(tool, arguments, who, via())
+
+        def repeated(times: int, *call: Any) -> Callable[[], None]:
+            def run_all() -> None:
+                for _time in range(times):
+                    run(*call)
+
+            return run_all
+
+        def plain(times: int = many) -> None:
+            with patch.object(envelope, "metered", nullcontext):
+                repeated(times, SYSTEM, lambda: Via("rest"))()
+
+        guarded, once, bare = alternating(
+            repeated(many, principal, lambda: Via("rest", size=100_000)),
+            repeated(many, principal, lambda: Via("rest", idempotency_key=f"{next(names)}", size=100_000)),
+            plain,
+        )
+        more = f", with a key for repeats {once / many:.2f} ms" if tool.writes else ""
+        print(
+            f"Rights and records, {told}: {guarded / many:.2f} ms, without {bare / many:.2f} ms, "
+            f"ratio {guarded / bare:.2f} (at most 1.15){more}"
+        )
 
 
 def where_time_goes(post: Callable[[str, bytes], bytes]) -> None:
