@@ -56,9 +56,6 @@ ROOT_URLCONF = "brain.urls"
 WSGI_APPLICATION = "brain.wsgi.application"
 
 INSTALLED_APPS = [
-    "django_otp",
-    "django_otp.plugins.otp_totp",  # before ours, so that our admin can remove their pages, which show secrets
-    "django_otp.plugins.otp_static",
     "brain",
     "memories",
     "api",
@@ -67,6 +64,9 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -77,7 +77,6 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     # First, so that no answer goes without their headers.
-    "brain.middleware.only_utf8",
     "brain.middleware.permissions_policy",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",

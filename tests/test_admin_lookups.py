@@ -137,6 +137,10 @@ def test_the_choices_offered_while_typing_are_those_of_somebody_who_may_look(ann
             assert len(sql) < 200_000
 
 
+def test_pages_that_would_show_secrets_are_not_there() -> None:
+    assert {model._meta.app_label for model in PAGES} <= {"auth", "memories", "oauth"}
+
+
 def test_every_page_is_among_those_tested() -> None:
     assert {"auth.User", "auth.Group", "memories.LongtermMemory", "memories.CallRecord"} <= {
         model._meta.label for model in PAGES

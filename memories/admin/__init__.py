@@ -1,8 +1,11 @@
 """The admin: thin, one service call each. Registered here, by name."""
 
-from django.apps import apps
+import django_otp.plugins.otp_static.admin
+import django_otp.plugins.otp_totp.admin  # noqa: F401 - both register pages that show secrets, which are removed below
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memories.admin.calls import CallRecordAdmin
 from memories.admin.importing import ImportJobAdmin
@@ -48,12 +51,8 @@ ADMINS = (
     (Group, GroupAdmin),
 )
 
-for stock in (User, Group):
+for stock in (User, Group, StaticDevice, TOTPDevice):
     admin.site.unregister(stock)
-for model in apps.get_models():
-    # These pages would show secrets, or what nobody needs to see.
-    if model._meta.app_label.startswith("otp_") and admin.site.is_registered(model):  # noqa: SLF001
-        admin.site.unregister(model)
 for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 
