@@ -216,6 +216,30 @@ def test_bad_rows_are_told_by_line_and_leave_the_others_stored(tmp_path: Path) -
     assert_sound()
 
 
+def test_hostile_lines_are_faulty_and_nothing_worse(tmp_path: Path) -> None:
+    store()
+    good = json.dumps(lines_of(export())[0] | {"herkunft": {"instanz": "x", "ID": "1"}})
+    become_another_installation()
+    deep = [good[:-1] + f', "tief": {"[" * depth}{"]" * depth}}}' for depth in (60, 700, 900, 990, 100_000)]
+    names = [good.replace('"ID": "1"', f'"ID": "{n}"')[:-1] + more for n, more in enumerate(_ODD)]
+    path = file_of(tmp_path, *deep, *names, '{"typ": ["longterm"]}', '{"typ": "longterm", "versionen": [[]]}')
+    counts, told = run_import(path)
+    assert counts["fehlerhaft"] >= 6, told
+    assert "Zeile 12: " in told
+    assert_sound()
+
+
+_ODD = [
+    ', "\\ud800": 1}',
+    ', "\\u0000": 1}',
+    ', "typ": "brain"}',
+    ', "referenzfelder": {"\\ud800": 1}}',
+    ', "hinweise": {"\\ud800": 1}}',
+    f', "zahl": {"9" * 10_000}}}',
+    ', "zahl": 1e999}',
+]
+
+
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     counts, told = run_import(file_of(tmp_path, {"brain_export": 2}))
     assert counts == {}

@@ -99,7 +99,8 @@ def take_batch(part: Sequence[Row | Faulty], origin: Origin, *, dry_run: bool = 
 
 def _result(row: Row, plan: _Plan | BrainError, outcome: Outcome | None) -> Result:
     fault = next((each for each in (plan, outcome) if isinstance(each, BrainError)), None)
-    told = {"herkunft": f"{row.instanz}/{row.kennung}", "titel": row.titel[:200], "hinweise": "; ".join(row.hints)}
+    hints = _sayable("; ".join(row.hints))
+    told = {"herkunft": f"{row.instanz}/{row.kennung}", "titel": row.titel[:200], "hinweise": hints}
     if fault is not None:
         return Result(row.number, Verdict.FAULTY, meldung=_sentences(fault.faults), **told)
     assert isinstance(plan, _Plan)  # noqa: S101 - a plan is a fault or a plan
@@ -111,7 +112,13 @@ def _result(row: Row, plan: _Plan | BrainError, outcome: Outcome | None) -> Resu
 
 
 def _sentences(faults: Sequence[BrainError]) -> str:
-    return " ".join(f"{fault.feld}: {fault.meldung}" if fault.feld else str(fault.meldung) for fault in faults[:20])
+    told = (f"{fault.feld}: {fault.meldung}" if fault.feld else str(fault.meldung) for fault in faults[:20])
+    return _sayable(" ".join(told))
+
+
+def _sayable(text: str) -> str:
+    """The text without what no database and no terminal takes; it may quote a file."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 # What is to be done

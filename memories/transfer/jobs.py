@@ -96,7 +96,7 @@ def _fill(line: ImportLine, result: Result | None, column: str) -> None:
         return
     setattr(line, column, result.verdict.value)
     for name in ("herkunft", "kennung", "titel", "meldung", "hinweise"):
-        setattr(line, name, getattr(result, name).replace("\0", "\ufffd"))
+        setattr(line, name, getattr(result, name))
     line.herkunft = line.herkunft[:400]
 
 

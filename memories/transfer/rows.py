@@ -134,7 +134,7 @@ def _row(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[An
     if kind is None:
         raise Invalid(_("The kinds are longterm, shortterm and brain."), "typ")
     faults = _Faults()
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    digest = _digest(told)
     instanz, kennung = faults.of(_herkunft, told.get("herkunft"), digest) or ("", "")
     past = faults.of(_history, kind, told.get("versionen") or [], now) or []
     gone = bool(told.get("geloescht"))
@@ -143,6 +143,14 @@ def _row(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[An
         faults.of(_check_end, kind, past, gone)
     faults.done()
     return Row(number, kind, instanz, kennung, digest, content, past, (*map(str, hints), *_left_out(kind, told, past)))
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    """What tells a line from others, whatever the order of its fields."""
+    try:
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    except RecursionError as error:
+        raise values.nested_too_deeply() from error
 
 
 def _left_out(kind: Kind, told: Mapping[str, Any], past: Sequence[Past]) -> list[str]:
