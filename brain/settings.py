@@ -26,6 +26,7 @@ BRAIN_QUOTA = Quota(
 )
 BRAIN_CALLS_DAYS = env.whole_number("BRAIN_CALLS_DAYS", 90)
 BRAIN_RECALL_DAYS = env.whole_number("BRAIN_RECALL_DAYS", 30, least=0)
+BRAIN_DUPLICATE_PERCENT = env.whole_number("BRAIN_DUPLICATE_PERCENT", 95)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 BRAIN_REQUEST_SECONDS = env.whole_number("BRAIN_REQUEST_SECONDS", 60)

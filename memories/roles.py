@@ -15,6 +15,7 @@ _KINDS = ("longterm", "shortterm", "brain")
 _VIEW = (
     *(f"view_{kind}{what}" for kind in _KINDS for what in ("memory", "version")),
     "view_tag",
+    "view_duplicatepair",
     "view_embeddingprofile",
 )
 _CURATE = (
@@ -24,6 +25,7 @@ _CURATE = (
     "view_importjob",
     "change_tag",
     "delete_tag",
+    "change_duplicatepair",
 )
 _AUDIT = (*_VIEW, "view_accesskey", "view_serviceaccount", "view_callrecord", "view_recall", "export_callrecord")
 _ADMINISTRATE = (

@@ -18,6 +18,7 @@ from memories.kinds import BRAIN, KINDS, LONGTERM
 from memories.models import (
     AccessKey,
     CallRecord,
+    DuplicatePair,
     EmbeddingProfile,
     ImportJob,
     LongtermMemory,
@@ -72,7 +73,10 @@ def keys() -> dict[str, int]:
         call=CallRecord.objects.create(zeitpunkt=timezone.now(), tuer="rest", tool="search_brain", code="ok"), suche="x"
     )
     recall = Recall.objects.create(search=search, typ="longterm", memory_id=found["longtermmemory"], rang=1)
+    pair = DuplicatePair(typ="longterm", first_id=1, second_id=2, first_version=1, second_version=1, cosinus=1)
+    pair.save()
     return found | {
+        "duplicatepair": pair.pk,
         "accesskey": key.pk,
         "serviceaccount": key.account_id,
         "tag": 1,

@@ -8,6 +8,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memories.admin.calls import CallRecordAdmin
+from memories.admin.duplicates import DuplicatePairAdmin
 from memories.admin.importing import ImportJobAdmin
 from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
@@ -22,6 +23,7 @@ from memories.models import (
     BrainMemory,
     BrainVersion,
     CallRecord,
+    DuplicatePair,
     EmbeddingProfile,
     ImportJob,
     LongtermMemory,
@@ -41,6 +43,7 @@ ADMINS = (
     (ShorttermVersion, ShorttermVersionAdmin),
     (BrainVersion, BrainVersionAdmin),
     (Tag, TagAdmin),
+    (DuplicatePair, DuplicatePairAdmin),
     (EmbeddingProfile, EmbeddingProfileAdmin),
     (AccessKey, AccessKeyAdmin),
     (ServiceAccount, ServiceAccountAdmin),

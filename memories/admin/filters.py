@@ -18,7 +18,7 @@ from memories import values
 from memories.admin.base import PLACE_VAR
 from memories.errors import ERRORS, BrainError
 from memories.figures import EXPIRES_WITHIN
-from memories.kinds import parse_id
+from memories.kinds import KINDS, parse_id
 from memories.limits import limits
 from memories.models import Aktion, MemoryTyp, ScopeTyp
 from memories.search.engine import Match, memories_that
@@ -140,6 +140,31 @@ class ChoiceFilter(ListFilter):
     def wanted(self, chosen: str) -> Any:
         """The value itself."""
         return chosen
+
+
+class KindFilter(ChoiceFilter):
+    """The kind of memory."""
+
+    title = _("kind")
+    parameter_name = "typ"
+    options = [(kind.typ, kind.memories._meta.verbose_name_plural) for kind in KINDS]  # noqa: SLF001
+
+
+class DismissedFilter(ChoiceFilter):
+    """Pairs that somebody called no duplicates; without a choice the others."""
+
+    title = _("not a duplicate")
+    parameter_name = "abgelehnt"
+    options = [("ja", _("Yes"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The dismissed ones, or the others."""
+        return super().queryset(request, queryset).filter(abgelehnt=bool(self.value()))
+
+    def narrowed(self, queryset: QuerySet[Any], chosen: str) -> QuerySet[Any]:
+        """All, of which the dismissed ones are left."""
+        del chosen
+        return queryset
 
 
 class ScopeTypFilter(ChoiceFilter):

@@ -2,6 +2,7 @@
 
 from memories.models.access import AccessKey, Grant, ServiceAccount
 from memories.models.call import CallRecord, KeyUsage
+from memories.models.duplicate import ComparedText, DuplicatePair, Likeness
 from memories.models.memory import (
     Aktion,
     BrainMemory,
@@ -28,6 +29,8 @@ __all__ = [
     "BrainTag",
     "BrainVersion",
     "CallRecord",
+    "ComparedText",
+    "DuplicatePair",
     "EmbeddingProfile",
     "Grant",
     "HandledEntry",
@@ -36,6 +39,7 @@ __all__ = [
     "ImportedMemory",
     "Installation",
     "KeyUsage",
+    "Likeness",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",
