@@ -207,6 +207,19 @@ def test_a_filter_without_an_index_looks_through_a_part_at_a_time(statements: St
     assert anna.get(address, {"tag": "vertrag"}).context["cl"].further == ""
 
 
+def test_what_a_grant_shows_of_many_is_reached_part_by_part(statements: Statements) -> None:
+    keys = [store(BRAIN, titel="T", memory_typ="arbeit", gueltig_bis=None) for _each in range(COUNTED + 5)]
+    client = person("vera", ["view_brainmemory", "view_longtermmemory"])
+    vera = User.objects.get(username="vera")
+    vera.grants.update(scope=["global"])
+    shown, times = walked(client, url("changelist", kind="brain"))
+    assert [name.split()[0] for name in shown] == [f"brain_{key}" for key in reversed(keys)]
+    assert times == 1
+    vera.grants.all().delete()
+    for address in (url("changelist"), url("trash"), "/admin/memories/longtermversion/"):
+        assert list(client.get(address).context["cl"].result_list) == []
+
+
 def test_a_place_of_another_list_is_none(statements: Statements) -> None:
     anna = person("anna", superuser=True)
     for _each in range(COUNTED + 5):
