@@ -18,7 +18,7 @@ from tests.doors import fault_of
 from tests.messages import COMPILED, OF_DJANGO, OF_DJANGO_JS, OURS, read, tidied
 
 ROOT = Path(__file__).parent.parent
-CODE = ("api", "brain", "memories")
+CODE = ("api", "brain", "memories", "oauth")
 TEMPLATES = ("templates", *CODE)
 CATALOGUES = (OURS, OF_DJANGO, OF_DJANGO_JS)
 PLURAL = re.compile(r"^(n|np)gettext")
