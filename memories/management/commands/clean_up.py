@@ -1,4 +1,4 @@
-"""Delete what is over: short-term memories, whose last state the history keeps, and what else is kept for a time."""
+"""Remove what is over: short-term memories, whose last state the history keeps, and what was kept for a time only."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from memories.transfer import jobs
 class Command(BaseCommand):
     """`clean_up`: meant to be run every day; running it twice or while others write does no harm."""
 
-    help = "Deletes the short-term memories whose validity is over; the history keeps their last state."
+    help = "Removes what is over: short-term memories (the history keeps them), old records, imports and sessions."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Delete, and tell how many."""
