@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.utils import timezone
 
+from memories.errors import Unavailable
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
 from memories.merging import Merge, merge, undo_merge
-from memories.models import ImportedMemory, LongtermMemory, LongtermVersion, OpenReference, Tag
+from memories.models import ImportedMemory, Installation, LongtermMemory, LongtermVersion, OpenReference, Tag
 from memories.models.access import principal_of
 from memories.principal import SYSTEM, Action, Origin, Principal, Reach
 from memories.services import Change, delete, promote, restore, update
@@ -27,6 +29,7 @@ from tests.transferring import (
     run_import,
     versions,
 )
+from tests.trouble import at_commit, database_away, lose_the_answer
 
 pytestmark = pytest.mark.django_db
 
@@ -339,3 +342,34 @@ def test_another_memory_of_the_same_id_is_left_alone(tmp_path: Path) -> None:
     counts, _told = run_import(file_of(tmp_path, line))
     assert counts["fehlerhaft"] == 1
     assert LongtermVersion.objects.filter(memory_id=key).count() == 1
+
+
+def taken(line: dict[str, Any]) -> list[str]:
+    """The verdicts of an import of this line."""
+    by = Origin(SYSTEM, nutzer="system", agent="", tuer="import", tool="import_memories")
+    return [result.verdict for result in take(rows([json.dumps(line).encode()], timezone.now()), by)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_answer_to_a_commit_is_no_second_memory() -> None:
+    store()
+    line = lines_of(export())[0]
+    become_another_installation()
+    Installation.own()
+    with at_commit(after=lose_the_answer):
+        assert taken(line) == [Verdict.NEW]
+    assert taken(line) == [Verdict.SAME]
+    assert LongtermMemory.objects.count() == 1
+    assert_sound()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_goes_away_spoils_no_row() -> None:
+    store()
+    line = lines_of(export())[0]
+    become_another_installation()
+    Installation.own()
+    with database_away(), pytest.raises((Unavailable, OperationalError)):
+        taken(line)
+    assert taken(line) == [Verdict.NEW]
+    assert_sound()

@@ -77,14 +77,17 @@ class _Plan:
 
 
 def take(rows: Iterable[Row | Faulty], origin: Origin, *, dry_run: bool = False) -> Iterator[Result]:
-    """Import the rows; a result for each, in order. With `dry_run` nothing is stored."""
+    """Import the rows; a result for each, in order. With `dry_run` nothing is stored.
+
+    Raises Unavailable when the database goes away; what was stored until then is the same the next time.
+    """
     left = iter(rows)
     while part := list(islice(left, AT_ONCE)):
         yield from take_batch(part, origin, dry_run=dry_run)
 
 
 def take_batch(part: Sequence[Row | Faulty], origin: Origin, *, dry_run: bool = False) -> list[Result]:
-    """Import some rows."""
+    """Import some rows. Raises Unavailable, like `take`."""
     judged = _judged([row for row in part if isinstance(row, Row)], origin)
     plans = {number: plan for number, plan in judged.items() if isinstance(plan, _Plan)}
     outcomes: dict[int, Outcome] = {} if dry_run else _carried_out(list(plans.values()), origin)
@@ -228,16 +231,15 @@ def _outside(row: Row, origin: Origin) -> BrainError | None:
 def _carried_out(plans: Sequence[_Plan], origin: Origin) -> dict[int, Outcome]:
     outcomes: dict[int, Outcome] = {}
     for kind in KINDS:
-        of_kind = [plan for plan in plans if plan.row.kind is kind]
-        try:
-            _of_kind(kind, of_kind, origin, outcomes)
-        except Unavailable as fault:
-            outcomes |= {plan.row.number: fault for plan in of_kind if plan.row.number not in outcomes}
+        _of_kind(kind, [plan for plan in plans if plan.row.kind is kind], origin, outcomes)
+    for outcome in outcomes.values():
+        if isinstance(outcome, Unavailable):
+            raise outcome
     return outcomes
 
 
 def _of_kind(kind: Kind, plans: Sequence[_Plan], origin: Origin, outcomes: dict[int, Outcome]) -> None:
-    """Carry out the plans for one kind; each outcome is kept as soon as it is known."""
+    """Carry out the plans for one kind; adds their outcomes."""
     fresh = [plan.row for plan in plans if plan.step is _Step.ADOPT]
     if fresh:
         outcomes |= zip((row.number for row in fresh), adopt(kind, fresh, origin), strict=True)

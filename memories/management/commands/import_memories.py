@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memories.errors import Unavailable
 from memories.principal import SYSTEM, Origin
 from memories.transfer.formats import FORMATS, format_of
 from memories.transfer.importing import TOOL, Result, Verdict, take
@@ -45,7 +46,7 @@ class Command(BaseCommand):
                 self._tell(result, counts.total())
         except OSError as error:
             raise CommandError(f"{options['file']}: {error.strerror}") from error
-        except NewerFormat as fault:
+        except (NewerFormat, Unavailable) as fault:
             raise CommandError(str(fault.meldung)) from fault
         self.stdout.write(", ".join(f"{counts[verdict]} {verdict.label}" for verdict in Verdict))
         if counts[Verdict.FAULTY]:
