@@ -27,17 +27,6 @@ def permissions_policy(get_response: Callable[[HttpRequest], HttpResponse]) -> C
     return answer
 
 
-def only_utf8(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Everything is UTF-8, whatever charset a request names: Python knows some, such as base64, that are none."""
-
-    def answer(request: HttpRequest) -> HttpResponse:
-        # Its setter would first read the address by the old one.
-        request._encoding = "utf-8"  # type: ignore[attr-defined]  # noqa: SLF001
-        return get_response(request)
-
-    return answer
-
-
 def broken_streams(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """What breaks off while it is sent is told by our log; the server's would quote the fault's text."""
 

@@ -5,11 +5,30 @@ from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "brain.settings")
 
+
+class Utf8Request(WSGIRequest):
+    """A request in UTF-8, whatever charset it names: Python knows some, such as base64, that are no charset of texts.
+
+    Django reads the address by it, before anything could catch what comes of that.
+    """
+
+    @property
+    def encoding(self) -> str | None:
+        """None, which stands for UTF-8."""
+        return None
+
+    @encoding.setter
+    def encoding(self, value: str | None) -> None:
+        """Nothing."""
+
+
 _django = get_wsgi_application()
+_django.request_class = Utf8Request
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 

@@ -1,5 +1,6 @@
 """Imports by people: a file, a preview, the run with its progress, and a report for each row."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _SHOWN = 5  # rows of each verdict
 _SHOWN_FAULTS = 50
 _LARGEST = 64 * 1024 * 1024
+_NUMBER = re.compile("[0-9]{1,19}")  # what the key of a job can be
 
 
 class ImportForm(forms.Form):
@@ -140,7 +142,7 @@ class ImportJobAdmin(ReadOnlyAdmin):
         """How far the import has come, and what became of its rows."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        job = self._job(request, int(object_id)) if object_id.isascii() and object_id.isdigit() else None
+        job = self._job(request, int(object_id)) if _NUMBER.fullmatch(object_id) else None
         if job is None:
             raise Http404
         column, found = jobs.column_of(job), jobs.counts(job)
