@@ -15,9 +15,10 @@ from django.contrib.auth.models import User
 from django_otp.oath import TOTP
 
 from memories.admin import bulk
+from memories.duplicates import find
 from memories.keys import make_key
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
-from memories.models import LongtermMemory
+from memories.models import LongtermMemory, Tag
 from memories.principal import SYSTEM, Origin
 from memories.services import Change, delete, insert, update
 from tests.admincast import NOTE, store
@@ -336,7 +337,11 @@ def fill_the_database() -> dict[str, int]:
     brain = store(BRAIN, **own, gueltig_bis=None)
     only = {"nutzer": ["anna", "ben"], "tools": ["search_brain", "select_brain_tags"]}
     access, _text = make_key(name="Planer am Empfang", account="Planer", only=only, may_write=False, expires_at=None)
-    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk}
+    store(kurzbeschreibung="FRIST 1")
+    find(0)
+    tag = Tag.objects.get(name="Vertrag").pk
+    Tag.objects.create(name="Unbenutzt", schluessel="unbenutzt")
+    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk, "tag": tag}
 
 
 def pages(keys: dict[str, int]) -> dict[str, str]:
@@ -361,6 +366,9 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "brain-change": f"/admin/memories/brainmemory/{keys['brain']}/change/",
         "history-list": "/admin/memories/longtermversion/",
         "tags": "/admin/memories/tag/",
+        "tag-rename": f"/admin/memories/tag/{keys['tag']}/rename/",
+        "tags-unused": "/admin/memories/tag/unused/",
+        "duplicates": "/admin/memories/duplicatepair/",
         "keys": "/admin/memories/accesskey/",
         "key-add": "/admin/memories/accesskey/add/",
         "key-change": f"/admin/memories/accesskey/{keys['key']}/change/",

@@ -179,6 +179,7 @@ def test_case_71_a_pair_is_seen_by_those_alone_who_see_both_memories() -> None:
         page = client.get(LIST).content.decode()
         assert (f"longterm_{first}" in page) is (f"longterm_{second}" in page) is seen
         assert 'name="action"' not in page
+        assert url("merge") not in page
 
 
 def test_the_page_costs_the_same_for_many_pairs_as_for_few() -> None:

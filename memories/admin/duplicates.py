@@ -17,12 +17,13 @@ from memories.admin.history import url_of
 from memories.kinds import KINDS, Kind
 from memories.models import DuplicatePair
 from memories.models.access import principal_of
+from memories.principal import Action
 
 
 class DuplicatePairAdmin(ReadOnlyAdmin):
     """Pairs, the most alike first."""
 
-    list_display = ("eine", "andere", "art", "aehnlichkeit", "abgelehnt_von", "zusammenfuehren")
+    list_display: Any = ("eine", "andere", "zusammenfuehren", "art", "aehnlichkeit", "abgelehnt_von")
     list_filter = (filters.KindFilter, filters.DismissedFilter)
     list_display_links = None
     ordering = ("-cosinus", "-pk")
@@ -38,6 +39,12 @@ class DuplicatePairAdmin(ReadOnlyAdmin):
         """The pairs of which both memories are in sight."""
         found: QuerySet[Any] = self.model.objects.visible_to(principal_of(request.user))
         return found
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Without the way to merging for those who may merge nothing."""
+        principal = principal_of(request.user)
+        merges = principal.kinds(Action.WRITE) & principal.kinds(Action.DELETE)
+        return [name for name in self.list_display if merges or name != "zusammenfuehren"]
 
     def has_dismiss_permission(self, request: HttpRequest) -> bool:
         """Whoever may say that a pair is none."""

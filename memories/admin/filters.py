@@ -153,9 +153,15 @@ class KindFilter(ChoiceFilter):
 class DismissedFilter(ChoiceFilter):
     """Pairs that somebody called no duplicates; without a choice the others."""
 
-    title = _("not a duplicate")
+    title = _("what they are")
     parameter_name = "abgelehnt"
-    options = [("ja", _("Yes"))]
+    options = [("ja", _("Not duplicates"))]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """The choices; the first one means not all."""
+        first, *rest = super().choices(changelist)
+        yield {**first, "display": _("May be duplicates")}
+        yield from rest
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The dismissed ones, or the others."""
