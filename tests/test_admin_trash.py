@@ -70,6 +70,7 @@ def test_a_memory_is_restored_from_the_trash(anna: Client) -> None:
     page = anna.get(url("trash")).content.decode()
     assert '<p class="explanation">' in page
     assert "Versehen" in page
+    assert "1 long-term memory\n" in page
     assert f'href="{url("version", key, 2)}"' in page
     anna.post(url("restore", key, 2), {"grund": "doch nicht"})
     assert LongtermMemory.objects.get(pk=key).version == 3

@@ -197,6 +197,11 @@ class BrainAdmin(ModelAdmin):
         """Our list."""
         return List
 
+    @property
+    def counted(self) -> Any:
+        """The options of the model whose name stands beside the count."""
+        return self.opts
+
     def walk(self) -> QuerySet[Any]:
         """All rows in their order, from which filters choose."""
         found: QuerySet[Any] = self.model._default_manager.all()  # noqa: SLF001 - Django's own public-by-custom API

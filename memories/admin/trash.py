@@ -62,6 +62,11 @@ class TrashAdmin(VersionAdmin):
             return None
         return super().response_action(request, queryset, *args, **options)
 
+    @property
+    def counted(self) -> Any:
+        """Memories are counted, not versions."""
+        return self.kind.memories._meta  # noqa: SLF001 - Django's own public-by-custom API
+
     def walk(self) -> QuerySet[Any]:
         """All deletions. The index of them is used for the word itself only, not for a parameter."""
         found: QuerySet[Any] = self.kind.versions.objects.filter(aktion=RawSQL("'geloescht'", []))
@@ -83,11 +88,10 @@ class TrashAdmin(VersionAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The list under its own name."""
-        kinds = self.kind.memories._meta  # noqa: SLF001 - Django's own public-by-custom API
         context = {
-            "title": _("Trash: %(kind)s") % {"kind": kinds.verbose_name_plural},
+            "title": _("Trash: %(kind)s") % {"kind": self.counted.verbose_name_plural},
             "list_url": url_of("changelist", self.kind),
-            "list_name": kinds.verbose_name_plural,
+            "list_name": self.counted.verbose_name_plural,
         }
         return super().changelist_view(request, context | (extra_context or {}))
 
