@@ -161,8 +161,9 @@ def test_what_is_no_duplicate_stays_away_and_can_be_brought_back() -> None:
 
 def test_a_pair_leads_to_merging_and_the_list_narrows_to_a_kind() -> None:
     anna = person("anna", superuser=True)
-    first, second = store(memory="a"), store(memory="a")
+    first, second = store(memory="a"), store(memory="a", kurzbeschreibung="FRIST")
     find()
+    assert "FRIST" in anna.get(LIST).content.decode()
     address = f"{url('merge')}?id={first}&id={second}"
     assert address.replace("&", "&amp;") in anna.get(f"{LIST}?typ=longterm").content.decode()
     assert anna.get(address).status_code == 200

@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Case, OuterRef, QuerySet, Subquery, TextField, When
 from django.http import HttpRequest
+from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -18,6 +19,8 @@ from memories.kinds import KINDS, Kind
 from memories.models import DuplicatePair
 from memories.models.access import principal_of
 from memories.principal import Action
+
+_SHOWN = 60  # characters of a title
 
 
 class DuplicatePairAdmin(ReadOnlyAdmin):
@@ -36,8 +39,9 @@ class DuplicatePairAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """The pairs of which both memories are in sight."""
-        found: QuerySet[Any] = self.model.objects.visible_to(principal_of(request.user))
+        """The pairs of which both memories are in sight, with their titles."""
+        pairs = self.model.objects.visible_to(principal_of(request.user))
+        found: QuerySet[Any] = pairs.annotate(first_titel=_title("first_id"), second_titel=_title("second_id"))
         return found
 
     def get_list_display(self, request: HttpRequest) -> Any:
@@ -54,12 +58,12 @@ class DuplicatePairAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("Memory"))
     def eine(self, obj: DuplicatePair) -> SafeString:
         """The older memory, leading to its page."""
-        return _link(obj, obj.first_id)
+        return _link(obj, obj.first_id, obj.first_titel)  # type: ignore[attr-defined]
 
     @admin.display(description=gettext_lazy("Other memory"))
     def andere(self, obj: DuplicatePair) -> SafeString:
         """The newer one."""
-        return _link(obj, obj.second_id)
+        return _link(obj, obj.second_id, obj.second_titel)  # type: ignore[attr-defined]
 
     @admin.display(description=gettext_lazy("Likeness"))
     def aehnlichkeit(self, obj: DuplicatePair) -> str:
@@ -92,5 +96,14 @@ def _kind(pair: DuplicatePair) -> Kind:
     return next(kind for kind in KINDS if kind.typ == pair.typ)
 
 
-def _link(pair: DuplicatePair, key: int) -> SafeString:
-    return format_html('<a href="{}">{}_{}</a>', url_of("change", _kind(pair), key), pair.typ, key)
+def _title(side: str) -> Case:
+    """The first text of the memory on this side of a pair."""
+    titles = {
+        kind.typ: kind.memories.objects.filter(pk=OuterRef(side)).values(kind.memories.TEXTS[0])[:1] for kind in KINDS
+    }
+    return Case(*(When(typ=typ, then=Subquery(title)) for typ, title in titles.items()), output_field=TextField())
+
+
+def _link(pair: DuplicatePair, key: int, title: str) -> SafeString:
+    link = format_html('<a href="{}">{}_{}</a>', url_of("change", _kind(pair), key), pair.typ, key)
+    return format_html("{} {}", link, truncatechars(title, _SHOWN))
