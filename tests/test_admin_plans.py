@@ -21,8 +21,9 @@ ROWS = 400
 COUNTED = 60
 MOST_BYTES = 80_000
 MOST_QUERIES = 12
+ALL = [f"Schlagwort {n} an allen" for n in range(12)]
 OF_SOME = "version_deleted"  # the index that holds the deletions alone
-ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="test", grund="Probe")
+ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="test", grund="Probe " * 160)
 MEMORY_PAGES = [
     "",
     "o=-8",
@@ -59,7 +60,7 @@ def many(kind: Kind) -> None:
     drafts = [
         NOTE
         | {"memory_typ": ["arbeit", "agent"][n % 2], "titel": f"Frist {n}", "gueltig_bis": None}
-        | {"tag_namen": [f"t{n % 20}", "alle"], "agent": f"a{n % 40}", "scope": f"s{n % 30}", "nutzer": f"n{n % 30}"}
+        | {"tag_namen": [f"t{n % 20}", *ALL], "agent": f"a{n % 40}", "scope": f"s{n % 30}", "nutzer": f"n{n % 30}"}
         | {"scope_typ": "global"}
         for n in range(ROWS)
     ]

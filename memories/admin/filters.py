@@ -29,6 +29,7 @@ class ListFilter(admin.SimpleListFilter):
     """A filter, with what lists must know to read no whole table for it."""
 
     indexed: ClassVar[bool] = False  # whether an index finds its rows
+    is_sorted: ClassVar[bool] = False  # whether that index is without the list's order
     ranges: ClassVar[bool] = False  # whether they are a piece of the index on `column`
     found_by: ClassVar[str] = ""  # its name in `memories.filters.Filter`, when the search knows it
 
@@ -79,6 +80,7 @@ class TagFilter(TextFilter):
     title = _("tag")
     parameter_name = "tag"
     indexed = True
+    is_sorted = True
     found_by = "tags"
 
     def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
@@ -196,6 +198,7 @@ class VectorFilter(ChoiceFilter):
     title = _("embedding")
     parameter_name = "vector"
     indexed = True
+    is_sorted = True
     options = [("stale", _("Stale"))]
 
     def narrowed(self, queryset: Any, chosen: str) -> QuerySet[Any]:

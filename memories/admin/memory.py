@@ -33,6 +33,7 @@ from memories.search import derived
 from memories.search.embedder import serving
 
 _MOST_RELEVANT = 100
+_TAGS_SHOWN = 120  # characters
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
@@ -121,8 +122,8 @@ class MemoryAdmin(ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
 
     @admin.display(description=gettext_lazy("Tags"))
     def schlagworte(self, obj: Memory) -> str:
-        """The tags by name."""
-        return ", ".join(obj.tag_namen)
+        """The tags by name, as far as a row has room for them."""
+        return truncatechars(", ".join(obj.tag_namen), _TAGS_SHOWN)
 
     @admin.display(description=gettext_lazy("Embedding"))
     def embedding_zustand(self, obj: Memory) -> str:

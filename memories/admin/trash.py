@@ -37,7 +37,7 @@ class TrashAdmin(VersionAdmin):
         "nutzer",
         "durch_nutzer",
         "wer",
-        "grund",
+        "warum",
         "zurueck",
     )
     list_display_links = None

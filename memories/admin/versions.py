@@ -21,6 +21,8 @@ from memories.models import Version
 from memories.models.access import principal_of
 from memories.principal import Action
 
+_REASON_SHOWN = 160  # characters
+
 
 class VersionList(List):
     """A list whose rows lead to the pages of versions."""
@@ -49,7 +51,7 @@ class VersionAdmin(ReadOnlyAdmin):
         "durch_agent",
         "tuer",
         "wer",
-        "grund",
+        "warum",
     )
     list_display_links: Any = ("zeitpunkt",)
     list_filter: ClassVar[tuple[Any, ...]] = (filters.AktionFilter, filters.DoorFilter, filters.WhenFilter)
@@ -126,6 +128,11 @@ class VersionAdmin(ReadOnlyAdmin):
     def wer(self, obj: Version) -> str:
         """The access key, or the person that was signed in."""
         return obj.schluessel or obj.benutzer
+
+    @admin.display(description=_("Reason"), empty_value="-")
+    def warum(self, obj: Version) -> str:
+        """The reason's first words."""
+        return truncatechars(obj.grund, _REASON_SHOWN)
 
 
 class LongtermVersionAdmin(VersionAdmin):
