@@ -160,19 +160,16 @@ PERSONS = {
     "auditor": Who(BOTH, READING, roles=("Auditor",), grant={}, calls=True),
     "administrator": Who(BOTH, EVERYTHING, roles=("Administrator",), grant={}, calls=True),
     "operator of a nutzer": Who(OWN, CURATING, roles=("Kurator",), grant={"nutzer": ["anna"]}),
-    "operator of an agent": Who(OWN, CURATING, roles=("Kurator",), grant={"agent": ["planer"]}),
     "operator of a scope": Who(OWN, CURATING, roles=("Kurator",), grant={"scope": ["modul"]}),
-    "operator of a record": Who(OWN, CURATING, roles=("Kurator",), grant={"scope_vk": ["12"]}),
     "administrator of a nutzer": Who(OWN, EVERYTHING, roles=("Administrator",), grant={"nutzer": ["anna"]}, calls=True),
     "administrator whose grant reads": Who(
         OWN, READING, roles=("Administrator",), grant={"nutzer": ["anna"], "may_write": False}, calls=True
     ),
     "auditor of a nutzer": Who(OWN, READING, roles=("Auditor",), grant={"nutzer": ["anna"]}, calls=True),
-    "auditor of an agent": Who(OWN, READING, roles=("Auditor",), grant={"agent": ["planer"]}, calls=True),
     "auditor of a scope": Who(OWN, READING, roles=("Auditor",), grant={"scope": ["modul"]}),
     "auditor of a kind": Who(BOTH, READING, frozenset({"brain"}), roles=("Auditor",), grant={"typen": ["brain"]}),
     "administrator without a grant": Who(NONE, roles=("Administrator",)),
-    "outsider": Who(NONE, roles=("Auditor", "Kurator"), grant={"nutzer": ["zora"]}, calls=True),
+    "outsider": Who(NONE, CURATING, roles=("Auditor", "Kurator"), grant={"nutzer": ["zora"]}, calls=True),
     "staff without a role": Who(NONE, NONE, grant={}),
     "not of the staff": Who(None, roles=("Administrator",), grant={}),
     "nobody": Who(None),
@@ -332,7 +329,7 @@ def undone() -> Iterator[None]:
 
 
 _CHANGING = re.compile(
-    r'(name="csrfmiddlewaretoken" value=")[^"]*|(\\?"weiter\\?": ?\\?")[^"\\]*|(weiter=)[^"&]+|("dauer_ms": )\d+'
+    r'(name="csrfmiddlewaretoken" value=")[^"]*|(\\?"weiter\\?": ?\\?")[^"\\]*|(weiter=)[^"&]+|("instanz": ?")[^"]*'
 )
 
 
