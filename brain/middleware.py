@@ -47,6 +47,17 @@ def _guarded(parts: Iterable[bytes]) -> Iterator[bytes]:
         raise ConnectionAbortedError from None
 
 
+def readable_cookies(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A cookie that holds a NUL is none of ours, and no database can look for it."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        for name in [name for name, value in request.COOKIES.items() if "\0" in value]:
+            del request.COOKIES[name]
+        return get_response(request)
+
+    return answer
+
+
 class DeadlineMiddleware:
     """Ends what keeps the database busy for too long, and tells people when the database does not answer."""
 

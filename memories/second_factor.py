@@ -43,7 +43,7 @@ def is_right(user: User, code: str) -> bool:
     """
     code = code.replace(" ", "").replace("-", "").lower()
     device = device_of(user)
-    if device is None:
+    if device is None or not code:  # who sends none has not tried one, so nothing is throttled
         return False
     if len(code) == _DIGITS and code.isascii() and code.isdigit():
         return verify_token(user, device.persistent_id, code) is not None

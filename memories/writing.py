@@ -29,8 +29,7 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 _ROW_FAULTS = (DataError, IntegrityError, OperationalError, ValueError, OverflowError, TypeError)
-_MAY_PASS = (OperationalError, InterfaceError, IntegrityError)
-_FOREIGN_KEY_VIOLATION = "23503"
+_MAY_PASS = (OperationalError, InterfaceError)
 _PROGRAM_LIMIT_EXCEEDED = "54"  # the class; PostgreSQL, appendix A
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before each repetition
 _REPEATED_WITHIN = 10.0  # seconds; a caller does not wait for ever
@@ -149,12 +148,10 @@ def _commit(
 def _may_pass(fault: DatabaseError | InterfaceError) -> bool:
     """Whether the same group can succeed a moment later.
 
-    A tag that vanished since it was looked up is made again. A limit of the server's, which psycopg counts among the
-    operational errors, is passed by the row's size, so it will be again.
+    A limit of the server's, which psycopg counts among the operational errors, is passed by the row's size, so it will
+    be again.
     """
     state = getattr(fault.__cause__, "sqlstate", None) or ""
-    if isinstance(fault, IntegrityError):
-        return state == _FOREIGN_KEY_VIOLATION
     return not state.startswith(_PROGRAM_LIMIT_EXCEEDED)
 
 

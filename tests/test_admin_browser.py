@@ -294,6 +294,7 @@ def test_the_second_factor_is_switched_on_and_asked_for(
     expect(page.locator(".errornote")).to_contain_text("not right")
     picture(page, "login-refused", look)
     sign_in(page, PASSWORD, codes[0])
+    expect(page.locator("#user-tools")).to_be_visible()
     page.goto("/admin/auth/user/second-factor/")
     expect(page.locator("#content")).to_contain_text("9 recovery codes are unused")
     picture(page, "second-factor-off", look)

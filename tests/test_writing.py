@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import close_old_connections, connection
 from django.test.utils import CaptureQueriesContext
@@ -326,17 +327,19 @@ def test_connections_that_broke_while_idle_are_replaced_unnoticed(anna: Agent) -
 
 
 @postgresql_only
-def test_a_tag_that_vanishes_before_it_is_linked_is_made_again() -> None:
+def test_a_tag_that_was_looked_up_stays_until_it_is_linked() -> None:
     insert(longterm(tags=["Vertrag"]))
     LONGTERM.links.objects.all().delete()
     LongtermMemory.objects.all().delete()
     LongtermVersion.objects.all().delete()
 
-    def remove() -> None:
+    def try_to_remove() -> None:
         with another_connection() as execute:
-            assert execute("DELETE FROM memories_tag").rowcount == 1
+            execute("SET lock_timeout = '200ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                execute("DELETE FROM memories_tag")
 
-    with after_statement('SELECT "memories_tag"', remove):
+    with after_statement("SELECT id, name, schluessel", try_to_remove):
         insert(longterm(tags=["Vertrag"]))
     assert Tag.objects.get().name == "Vertrag"
     assert_no_drift()
