@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
+from django.utils.translation import deactivate
 
 from memories.keys import make_key
 
@@ -24,6 +25,13 @@ def django_db_modify_db_settings() -> None:
 def _no_traces() -> Iterator[None]:
     yield
     shutil.rmtree(os.environ["BRAIN_DATA"], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_language() -> Iterator[None]:
+    """A request leaves its language behind in the thread; the next test begins with the default one."""
+    yield
+    deactivate()
 
 
 class Agent:
