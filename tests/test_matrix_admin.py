@@ -66,6 +66,8 @@ DOES = {
     "change": "read",
     "history": "read",
     "version": "read",
+    "read": "read",
+    "similar": "read",
     "export_csv": "read",
     "export_jsonl": "read",
     "add": "write",
@@ -135,6 +137,8 @@ def address_of(name: str, parameters: dict[str, str], keys: dict[str, int]) -> s
 
 def questions(name: str, side: Side) -> list[dict[str, str]]:
     """What a list can be asked about the side: its search and all of its filters."""
+    if name.endswith("memory_read"):
+        return [{}, {"ansicht": "markdown"}]
     if not name.endswith("_changelist"):
         return [{}]
     model = next(model for model in admin.site._registry if model.__name__.lower() == model_of(name))  # noqa: SLF001

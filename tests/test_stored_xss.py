@@ -154,7 +154,10 @@ def addresses(rows: dict[type[Model], int]) -> Iterator[str]:
         for pattern in model_admin.get_urls():
             if pattern.name:
                 needed = {name: parts[name] for name in pattern.pattern.converters}
-                yield reverse(f"admin:{pattern.name}", kwargs=needed)
+                address = reverse(f"admin:{pattern.name}", kwargs=needed)
+                yield address
+                if pattern.name.endswith("memory_read"):
+                    yield f"{address}?ansicht=markdown"
         the_list = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")  # noqa: SLF001
         asked = {str(getattr(each, "parameter_name", each)) for each in model_admin.list_filter}
         for name in ("q", *sorted(asked)):

@@ -22,6 +22,7 @@ from memories.admin.exporting import ExportingAdmin
 from memories.admin.finding import MemoryList
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
+from memories.admin.reading import ReadingAdmin
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
 from memories.admin.trash import TrashingAdmin
 from memories.errors import BrainError, Conflict
@@ -37,7 +38,7 @@ _TAGS_SHOWN = 120  # characters
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
+class MemoryAdmin(ReadingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after
