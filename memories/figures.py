@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memories.filters import Filter
 from memories.kinds import KINDS, Kind
-from memories.models import CallRecord, Version
+from memories.models import CallRecord, DuplicatePair, Version
 from memories.principal import Action, Principal
 from memories.search import engine
 from memories.search.engine import Groups, Match, well_planned
@@ -112,6 +112,12 @@ def failed_calls(principal: Principal, since: datetime) -> Counted:
     """The calls since then that were refused or of which entries failed."""
     calls = failed(CallRecord.objects.visible_to(principal).filter(zeitpunkt__gte=since))
     return Counted.up_to(calls[: MOST + 1].count())
+
+
+def near_duplicates(principal: Principal) -> Counted:
+    """The pairs that nobody has merged or dismissed yet, of which the person may see both memories."""
+    pairs = DuplicatePair.objects.visible_to(principal).filter(abgelehnt=False)
+    return Counted.up_to(pairs[: MOST + 1].count())
 
 
 def failed(calls: QuerySet[CallRecord]) -> QuerySet[CallRecord]:

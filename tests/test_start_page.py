@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memories import figures
+from memories import duplicates, figures
 from memories.figures import Counted, Named
 from memories.kinds import BRAIN, SHORTTERM
-from memories.models import Grant
+from memories.models import DuplicatePair, Grant
 from memories.principal import SYSTEM, Principal, Reach
 from memories.values import embedding
 from tests.admincast import person, store
@@ -90,6 +90,32 @@ def test_the_page(anna: Agent) -> None:
     page = viewer.get(reverse("admin:index")).content.decode()
     assert "No grant" in page
     assert "Frist" not in page
+
+
+def test_the_near_duplicates_that_wait_are_those_of_which_one_sees_both() -> None:
+    for nutzer in ("anna", "anna", "wanda", "wanda"):
+        store(nutzer=nutzer, memory="Derselbe Text")
+    store(nutzer="anna", memory="Ein anderer")
+    duplicates.find(0)
+    assert figures.near_duplicates(SYSTEM).number == 6
+    of_anna = Principal(reaches=(Reach(nutzer=frozenset({"anna"})),))
+    assert figures.near_duplicates(of_anna).number == 1
+    assert figures.near_duplicates(Principal()).number == 0
+    pairs = DuplicatePair.objects.visible_to(of_anna)
+    duplicates.dismiss(pairs.values_list("pk", flat=True), DuplicatePair.objects.all(), "anna")
+    assert figures.near_duplicates(of_anna).number == 0
+
+
+def test_the_near_duplicates_lead_to_their_list_for_whoever_may_see_it() -> None:
+    store()
+    store()
+    duplicates.find(0)
+    the_list = reverse("admin:memories_duplicatepair_changelist")
+    figure = f'<p class="large"><a href="{the_list}">1</a></p>'
+    viewer = person("vera", ["view_longtermmemory", "view_duplicatepair"])
+    assert figure in viewer.get(reverse("admin:index")).content.decode()
+    other = person("olga", ["view_longtermmemory"])
+    assert the_list not in other.get(reverse("admin:index")).content.decode()
 
 
 def test_every_figure_leads_to_its_list() -> None:

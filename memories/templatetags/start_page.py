@@ -21,12 +21,14 @@ _COLUMN = 40
 
 @register.simple_tag(takes_context=True)
 def start_page(context: Any) -> dict[str, Any]:
-    """The figures for whoever is signed in; of calls only for those who may see them."""
+    """The figures for whoever is signed in; of calls and near-duplicates only for those who may see them."""
     user = context["request"].user
     principal = principal_of(user)
     told: dict[str, Any] = {"figures": figures.figures(principal), "most": figures.MOST, "grouped": figures.GROUPED}
     if user.has_perm("memories.view_callrecord"):
         told["failed"] = figures.failed_calls(principal, timezone.now() - timedelta(days=1))
+    if user.has_perm("memories.view_duplicatepair"):
+        told["pairs"] = figures.near_duplicates(principal)
     return told
 
 
