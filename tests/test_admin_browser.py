@@ -72,7 +72,7 @@ class Visitor:
     """A person at a browser, whose console is listened to."""
 
     def __init__(self, browser: Browser, address: str, **look: Any) -> None:
-        self.context = browser.new_context(base_url=address, locale="en-GB", **look)
+        self.context = browser.new_context(base_url=address, **{"locale": "en-GB"} | look)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(20_000)
         self.trouble: list[str] = []
@@ -86,13 +86,13 @@ class Visitor:
         if kind in {"error", "warning"}:
             self.trouble.append(text)
 
-    def sign_in(self) -> None:
-        """Sign in as the administrator."""
+    def sign_in(self, name: str = "anna", password: str = PASSWORD) -> None:
+        """Sign in, as the administrator of the tests unless somebody else is named."""
         self.page.goto("/admin/")
-        self.page.fill("#id_username", "anna")
-        self.page.fill("#id_password", PASSWORD)
+        self.page.fill("#id_username", name)
+        self.page.fill("#id_password", password)
         self.page.click("input[type=submit]")
-        expect(self.page.locator("#user-tools")).to_contain_text("anna")
+        expect(self.page.locator("#user-tools")).to_contain_text(name)
 
 
 @pytest.fixture
