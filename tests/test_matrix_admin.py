@@ -70,6 +70,7 @@ DOES = {
     "similar": "read",
     "export_csv": "read",
     "export_jsonl": "read",
+    "suggest": "read",
     "add": "write",
     "delete": "delete",
     "restore": "restore",
@@ -136,10 +137,10 @@ def address_of(name: str, parameters: dict[str, str], keys: dict[str, int]) -> s
 
 
 def questions(name: str, side: Side) -> list[dict[str, str]]:
-    """What a list can be asked about the side: its search and all of its filters."""
+    """What a list can be asked about the side: its search and all of its filters, and what begins like its values."""
     if name.endswith("memory_read"):
         return [{}, {"ansicht": "markdown"}]
-    if not name.endswith("_changelist"):
+    if not name.endswith(("_changelist", "_suggest")):
         return [{}]
     model = next(model for model in admin.site._registry if model.__name__.lower() == model_of(name))  # noqa: SLF001
     about = {
@@ -147,10 +148,14 @@ def questions(name: str, side: Side) -> list[dict[str, str]]:
         "nutzer": side.nutzer,
         "agent": side.agent,
         "scope": side.scope,
+        "scope_vk": side.record,
         "tool": "search_brain",
         "schluessel": "a key without limits",
         "memory": side.live["longterm"],
     }
+    if name.endswith("_suggest"):
+        names = [each.suggests for each in admin.site._registry[model].list_filter if getattr(each, "suggests", "")]  # noqa: SLF001
+        return [{"filter": each, "beginn": start} for each in names for start in (about[each][:1], "")]
     asked: list[dict[str, str]] = [{}, {"q": side.word}, {"q": side.nutzer}, {"q": side.live["longterm"]}, {"all": ""}]
     for each in getattr(admin.site._registry[model], "list_filter", ()):  # noqa: SLF001
         if issubclass(each, TextFilter):
@@ -231,7 +236,7 @@ def opens(who: Who, name: str, side: Side) -> bool | None:
 def opens_memory(who: Who, page: str, side: Side, kind: str) -> bool | None:
     """The same for the pages of memories."""
     match page:
-        case "changelist":
+        case "changelist" | "suggest":
             return True
         case "export_csv" | "export_jsonl":
             return bool(EXPORTING & set(who.roles))

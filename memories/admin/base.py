@@ -155,7 +155,8 @@ class List(ChangeList):
     def _is_thin(self, request: HttpRequest, column: str) -> bool:
         """Whether rows are left out that no index leaves out."""
         narrowed = self.model_admin.narrowed(request)
-        if narrowed or any(spec.indexed for spec in self.in_use()):
+        names = {spec.parameter_name for spec in self.in_use()}
+        if narrowed or any(spec.indexed or spec.indexed_with & names for spec in self.in_use()):
             return False
         others = [spec for spec in self.in_use() if spec not in self._chosen(walking=column)]
         searched = bool(self.query) and not self.model_admin.is_id(self.query)
@@ -230,6 +231,11 @@ class BrainAdmin(ModelAdmin):
         """Whether rights narrow the list by an index, or without one; None when they do not narrow it."""
         del request
         return None
+
+    def suggest_url(self, suggests: str, changelist: ChangeList) -> str:
+        """Where the values of a text filter are asked for; nowhere in most lists."""
+        del suggests, changelist
+        return ""
 
     def is_id(self, searched: str) -> bool:
         """Whether somebody searches for an ID, which an index finds."""

@@ -31,7 +31,9 @@ class ListFilter(admin.SimpleListFilter):
     indexed: ClassVar[bool] = False  # whether an index finds its rows
     is_sorted: ClassVar[bool] = False  # whether that index is without the list's order
     ranges: ClassVar[bool] = False  # whether they are a piece of the index on `column`
+    indexed_with: ClassVar[frozenset[str]] = frozenset()  # the parameters of which one must be chosen for that
     found_by: ClassVar[str] = ""  # its name in `memories.filters.Filter`, when the search knows it
+    suggests: ClassVar[str] = ""  # its name in `memories.suggestions`, when that knows the values
 
 
 class TextFilter(ListFilter):
@@ -46,12 +48,14 @@ class TextFilter(ListFilter):
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """What the form holds: the value, and the other parameters, which stay."""
+        model_admin: Any = changelist.model_admin
         others = changelist.filter_params.keys() - {self.parameter_name, PLACE_VAR}
         kept = {name: found for name, found in changelist.filter_params.items() if name in others}
         yield {
             "value": self.value() or "",
             "kept": [(name, one) for name, found in kept.items() for one in found],
             "without": changelist.get_query_string(remove=[str(self.parameter_name)]),
+            "suggest_url": model_admin.suggest_url(self.suggests, changelist),
         }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -78,7 +82,7 @@ class TagFilter(TextFilter):
     """A tag's name, in any case."""
 
     title = _("tag")
-    parameter_name = "tag"
+    parameter_name = suggests = "tag"
     indexed = True
     is_sorted = True
     found_by = "tags"
@@ -97,15 +101,32 @@ class ScopeFilter(TextFilter):
     """The scope."""
 
     title = _("scope")
-    parameter_name = column = found_by = "scope"
+    parameter_name = column = found_by = suggests = "scope"
     indexed = True
+
+
+class ScopeVkFilter(TextFilter):
+    """The record in the scope; an index finds it together with the scope."""
+
+    title = _("scope record (scope_vk)")
+    parameter_name = found_by = suggests = "scope_vk"
+    indexed_with = frozenset({"scope", "scope_typ"})
+
+    def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
+        """The rows of this record."""
+        found: QuerySet[Any] = queryset.filter(**{queryset.model.RECORD: self.wanted(typed)})
+        return found
+
+    def wanted(self, typed: str) -> Any:
+        """The record in canonical form. Raises Invalid for what no value can be."""
+        return values.identifier(typed, "scope_vk")
 
 
 class NutzerFilter(TextFilter):
     """The owner."""
 
     title = _("owner (nutzer)")
-    parameter_name = column = found_by = "nutzer"
+    parameter_name = column = found_by = suggests = "nutzer"
     indexed = True
 
 
@@ -113,7 +134,7 @@ class AgentFilter(TextFilter):
     """The agent."""
 
     title = _("agent")
-    parameter_name = column = found_by = "agent"
+    parameter_name = column = found_by = suggests = "agent"
     indexed = True
 
 

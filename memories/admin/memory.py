@@ -24,6 +24,7 @@ from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallT
 from memories.admin.history import url_of
 from memories.admin.reading import ReadingAdmin
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
+from memories.admin.suggesting import SuggestingAdmin
 from memories.admin.trash import TrashingAdmin
 from memories.errors import BrainError, Conflict
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, parse_id
@@ -32,13 +33,14 @@ from memories.models.access import principal_of
 from memories.principal import Action
 from memories.search import derived
 from memories.search.embedder import serving
+from memories.suggestions import has_index
 
 _MOST_RELEVANT = 100
 _TAGS_SHOWN = 120  # characters
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(ReadingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
+class MemoryAdmin(ReadingAdmin, SuggestingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after
@@ -104,12 +106,8 @@ class MemoryAdmin(ReadingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, Deleti
 
     def narrowed(self, request: HttpRequest) -> bool | None:
         """Whether each reach of the person has an index."""
-        limits = [reach.limits().keys() for reach in principal_of(request.user).reaching(Action.READ, self.kind.typ)]
-        if not all(limits):
-            return None
-        # Brain memories have a handful of scopes, so that one of them narrows little.
-        narrow = {"nutzer", "agent"} if self.kind is BRAIN else {"nutzer", "agent", "scope"}
-        return all(narrow & each for each in limits)
+        reaches = principal_of(request.user).reaching(Action.READ, self.kind.typ)
+        return has_index(self.kind, reaches) if all(reach.limits() for reach in reaches) else None
 
     @admin.display(description=gettext_lazy("ID"))
     def kennung(self, obj: Memory) -> str:
@@ -267,6 +265,7 @@ class NoteAdmin(MemoryAdmin):
     list_filter: ClassVar[tuple[Any, ...]] = (
         filters.TagFilter,
         filters.ScopeFilter,
+        filters.ScopeVkFilter,
         filters.NutzerFilter,
         filters.AgentFilter,
         filters.AgeFilter,
@@ -342,6 +341,7 @@ class BrainMemoryAdmin(MemoryAdmin):
         filters.MemoryTypFilter,
         filters.TagFilter,
         filters.ScopeTypFilter,
+        filters.ScopeVkFilter,
         filters.NutzerFilter,
         filters.AgentFilter,
         filters.AgeFilter,
