@@ -242,7 +242,7 @@ def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
     if not principal.may_call(tool.name):
         return NotAllowed(_("This key may not call the tool %(name)s.") % {"name": tool.name}, "tool")
     if not principal.may(tool.action, tool.kind):
-        told = _("This key may not do this.") if principal.may(Action.WRITE) else _("This key may only read.")
+        told = _("This key may not do this.") if principal.may(Action.INSERT) else _("This key may only read.")
         return NotAllowed(told, "tool")
     return None
 

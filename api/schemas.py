@@ -229,6 +229,10 @@ def changed_row() -> dict[str, Schema]:
             "type": "boolean",
             "description": "true, wenn nichts zu ändern war; es gibt keine neue Version",
         },
+        "vorgeschlagen": {
+            "type": "boolean",
+            "description": "true, wenn die neue Erinnerung auf Freigabe wartet; bis dahin ist sie für Agenten nicht da",
+        },
     }
 
 

@@ -64,9 +64,13 @@ def bring_back(keys: Iterable[int], pairs: Any) -> int:
 
 
 def _changed(kind: Kind) -> Iterator[list[Memory]]:
-    """The memories that were not compared as they are now, in parts."""
+    """The memories that were not compared as they are now, in parts. What is proposed is none of them."""
     same = ComparedText.objects.filter(typ=kind.typ, memory_id=OuterRef("pk"), version=OuterRef("version"))
-    rows = kind.memories.objects.filter(~Exists(same)).only("version", *kind.memories.TEXTS).order_by("pk")
+    rows = (
+        kind.memories.objects.filter(~Exists(same), vorgeschlagen=False)
+        .only("version", *kind.memories.TEXTS)
+        .order_by("pk")
+    )
     last = 0
     while part := list(rows.filter(pk__gt=last)[:_AT_ONCE]):
         last = part[-1].pk

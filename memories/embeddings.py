@@ -24,7 +24,8 @@ class ProfileGuard:
     """Refuses a vector whose length differs from those that memories in sight have under the same profile hash.
 
     A profile hash names a model, so its vectors have one length; another one is a mistake of the caller. Only
-    memories of the same kind that the caller may see count: neither a hint at the others nor a way to block them.
+    memories of the same kind that the caller may see count: neither a hint at the others nor a way to block them. What
+    is proposed counts for nobody until it is approved.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class ProfileGuard:
             # Two ranges of the index, empty as a rule; "not equal" would read all vectors of the profile.
             other |= Q(embedding_profil_hash=profil_hash, embedding_dimension__lt=dimension)
             other |= Q(embedding_profil_hash=profil_hash, embedding_dimension__gt=dimension)
-        found = kind.memories.objects.visible_to(principal).filter(other)
+        found = kind.memories.objects.visible_to(principal).filter(other, vorgeschlagen=False)
         found = found.exclude(pk__in=apart_from) if apart_from else found
         self._expected.update(found.values_list("embedding_profil_hash", "embedding_dimension").distinct())
 

@@ -21,7 +21,7 @@ from memories.writing import write_in_groups
 FEWEST_MERGED = 2
 MOST_MERGED = 20
 MOST_TAGS = 100  # as the tools' schemas have it
-_NOT_CHOSEN = {"tag_namen", "erstellt_am"}  # a memory keeps its place in the lists
+_NOT_CHOSEN = {"tag_namen", "vorgeschlagen", "erstellt_am"}  # a memory keeps its place in the lists
 _MERGED = (Aktion.ZUSAMMENGEFUEHRT, Aktion.AUFGEGANGEN)
 
 
@@ -99,12 +99,14 @@ def _senseless(kind: Kind, wish: Merge) -> BrainError | None:
 
 
 def _refusal(wish: Merge, rows: Mapping[int, Memory], principal: Principal) -> BrainError | None:
-    """Why these memories are not merged: one is gone or out of reach, or is no longer as it was seen."""
+    """Why these memories are not merged: one is gone, out of reach, proposed, or no longer as it was seen."""
     if len(rows) < len(wish.seen):
         return no_memory()
     for key, row in rows.items():
         if not row.allows(principal, Action.WRITE if key == wish.survivor else Action.DELETE):
             return NotAllowed(_("You may not change or delete %(id)s.") % {"id": row.kennung}, "ID")
+        if row.vorgeschlagen:
+            return Invalid(_("%(id)s is proposed: approve or reject it first.") % {"id": row.kennung}, "ID")
         if row.version != wish.seen[key]:
             told = _("%(id)s was changed in the meantime; it is at version %(number)d now. Nothing was merged.")
             return Conflict(told % {"id": row.kennung, "number": row.version}, "ID", version=row.version)

@@ -16,6 +16,7 @@ class Action(StrEnum):
     """What can be done with memories. Whoever may do one of the others somewhere may also read there."""
 
     READ = "read"
+    INSERT = "insert"  # store new ones; whoever may write may do so, too
     WRITE = "write"
     DELETE = "delete"
     RESTORE = "restore"
@@ -31,6 +32,10 @@ class Reach:
     agent: frozenset[str] | None = None
     scope: frozenset[str] | None = None
     scope_vk: frozenset[str] | None = None
+
+    def allows(self, action: Action) -> bool:
+        """Whether this may be done there."""
+        return action in self.actions or (action is Action.INSERT and Action.WRITE in self.actions)
 
     def limits(self) -> dict[str, frozenset[str]]:
         """The limits by their name, without those that allow all."""
@@ -62,7 +67,8 @@ class Principal:
     """An access key or a person: what it reaches, and whom it may speak for.
 
     Of `nutzer`, `agent` and `tools`, None means all and a set these only. `portable` wishes for tool schemas that name
-    one type for each property.
+    one type for each property. What one that `proposes` stores waits for approval, and is there for those alone who see
+    what is proposed.
     """
 
     reaches: tuple[Reach, ...] = ()
@@ -70,6 +76,8 @@ class Principal:
     agent: frozenset[str] | None = None
     tools: frozenset[str] | None = None
     sees_expired: bool = False
+    sees_proposed: bool = False
+    proposes: bool = False
     portable: bool = False
     key_id: int | None = None
     key_name: str = ""
@@ -92,7 +100,7 @@ class Principal:
 
     def reaching(self, action: Action, kind: str | None = None) -> tuple[Reach, ...]:
         """Where it may do this."""
-        return tuple(r for r in self.reaches if action in r.actions and (kind is None or kind in r.kinds))
+        return tuple(r for r in self.reaches if r.allows(action) and (kind is None or kind in r.kinds))
 
     def kinds(self, action: Action) -> frozenset[str]:
         """The kinds of which there are memories with which it may do this."""
@@ -108,7 +116,7 @@ class Principal:
 
 
 # The program itself, for its own commands.
-SYSTEM = Principal(reaches=(Reach(),), sees_expired=True)
+SYSTEM = Principal(reaches=(Reach(),), sees_expired=True, sees_proposed=True)
 
 
 class Once(Protocol):

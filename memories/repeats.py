@@ -67,9 +67,10 @@ def _told(done: Done) -> dict[str, Any]:
         "version": done.version,
         "changed": done.changed,
         "verweis": done.verweis,
+        "vorgeschlagen": done.vorgeschlagen,
     }
 
 
 def _done(told: Mapping[str, Any]) -> Done:
     kind = next(kind for kind in KINDS if kind.typ == told["typ"])
-    return Done(kind, told["key"], told["version"], told["changed"], told["verweis"])
+    return Done(kind, told["key"], told["version"], told["changed"], told["verweis"], told.get("vorgeschlagen", False))

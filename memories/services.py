@@ -1,4 +1,7 @@
-"""The verbs: insert, update, delete, restore, promote, merge, clean up. Each change of a memory is one version."""
+"""The verbs: insert, update, delete, restore, promote, approve, reject, merge, clean up.
+
+Each change of a memory is one version.
+"""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +19,7 @@ from memories.kinds import LONGTERM, SHORTTERM, Kind
 from memories.merging import Merge, merge, undo_merge
 from memories.models import Aktion, Memory, Version
 from memories.principal import Action, Origin, Principal
+from memories.proposals import approve, reject
 from memories.search import index
 from memories.steps import (
     Done,
@@ -39,11 +43,13 @@ __all__ = [
     "Done",
     "Merge",
     "Outcome",
+    "approve",
     "clean_up",
     "delete",
     "insert",
     "merge",
     "promote",
+    "reject",
     "restore",
     "undo_merge",
     "update",
@@ -65,16 +71,23 @@ class Change:
 
 
 def insert(kind: Kind, drafts: Sequence[Mapping[str, Any]], origin: Origin) -> list[Outcome]:
-    """Store new memories. A draft has the kind's content by field name, in canonical form."""
+    """Store new memories. A draft has the kind's content by field name, in canonical form.
+
+    What a principal that proposes stores is proposed, and waits for approval.
+    """
 
     def write(part: Sequence[Mapping[str, Any]]) -> list[Outcome]:
         at = origin.clock()
-        fresh = [put(kind.memories(erstellt_am=at, aktualisiert_am=at), draft, at) for draft in part]
+        given = {"erstellt_am": at, "aktualisiert_am": at, "vorgeschlagen": origin.principal.proposes}
+        fresh = [put(kind.memories(**given), draft, at) for draft in part]
         guard = ProfileGuard(kind, fresh, origin.principal, apart_from=[])
-        faults = [out_of_reach(kind, memory, origin, Action.WRITE) or guard.fault(memory) for memory in fresh]
+        faults = [out_of_reach(kind, memory, origin, Action.INSERT) or guard.fault(memory) for memory in fresh]
         good = [memory for memory, fault in zip(fresh, faults, strict=True) if not fault]
         add(kind, good, Stamp(origin, Aktion.ANGELEGT, at))
-        return [fault or Done(kind, memory.pk, memory.version) for memory, fault in zip(fresh, faults, strict=True)]
+        return [
+            fault or Done(kind, memory.pk, memory.version, vorgeschlagen=memory.vorgeschlagen)
+            for memory, fault in zip(fresh, faults, strict=True)
+        ]
 
     return write_in_groups(drafts, write, landed(origin), once=origin.repeat)
 
@@ -134,7 +147,10 @@ def promote(keys: Sequence[int], origin: Origin) -> list[Outcome]:
 
 
 def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
-    """Set a memory, also a deleted one, back to one of its versions. A validity that is over begins anew."""
+    """Set a memory, also a deleted one, back to one of its versions. A validity that is over begins anew.
+
+    Whether it is proposed is no matter of the version: a rejected one is proposed again, an approved one stays so.
+    """
 
     def write(_part: Sequence[int]) -> list[Outcome]:
         rows, newest = _locked_with_newest(kind, key, origin.principal)
@@ -145,12 +161,13 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
         if version is None:
             return [NotFound(_("The memory has no version of this number."), "version")]
         at = max(moment(rows.values(), origin), newest.zeitpunkt)
+        content = _valid_again(version, kind, at) | {"vorgeschlagen": newest.vorgeschlagen}
         stamp = Stamp(origin, Aktion.WIEDERHERGESTELLT, at, verweise={key: str(version)})
         if key in rows:
-            wanted = put(copy.copy(rows[key]), _valid_again(version, kind, at), at)
+            wanted = put(copy.copy(rows[key]), content, at)
             return [revise(kind, [(rows[key], wanted)], stamp, Action.RESTORE)[key]]
         back = kind.memories(id=key, version=newest.version + 1, aktualisiert_am=at)
-        add(kind, [put(back, _valid_again(version, kind, at), at)], stamp)
+        add(kind, [put(back, content, at)], stamp)
         return [Done(kind, key, back.version)]
 
     return write_in_groups([key], write, landed(origin), once=origin.repeat)[0]

@@ -14,7 +14,7 @@ from memories.principal import Principal
 from memories.search import Found, Question, embedder, engine, search
 from memories.search.analyser import stems
 from memories.search.query import TextQuery
-from memories.search.vectors import Profile, VectorQuery
+from memories.search.vectors import Profile, VectorQuery, unit
 
 MOST = 5
 _READ = 2_000  # characters of a text; what it is about is said by then
@@ -31,28 +31,31 @@ class Similar:
     words: float | None
 
 
-def similar(kind: Kind, memory: Memory, principal: Principal) -> Sequence[Similar]:
-    """The nearest memories of any kind that the principal may see, the nearest first."""
+def similar(kind: Kind, memory: Memory, principal: Principal, most: int = MOST) -> Sequence[Similar]:
+    """The nearest memories of any kind that the principal may see, the nearest first; what is proposed is not found."""
     words = stems(_beginning(memory))
     question = Question(
-        text=TextQuery(words=_telling(words), phrases=(), excluded=()),
+        text=TextQuery(words=_telling(words, own=not memory.vorgeschlagen), phrases=(), excluded=()),
         words=memory.texts[0][:_READ],
-        vector=_vector(kind, memory),
-        limit=MOST + 1,
+        vector=_own_vector(memory) if memory.vorgeschlagen else _vector(kind, memory),
+        limit=most + 1,
     )
     found = search(question, principal).found
     others = [each for each in found if (each.kind, each.memory.pk) != (kind, memory.pk)]
-    return [_told(each, set(words)) for each in others[:MOST]]
+    return [_told(each, set(words)) for each in others[:most]]
 
 
 def _beginning(memory: Any) -> str:
     return "\n".join(memory.texts)[:_READ]
 
 
-def _telling(words: Sequence[str]) -> tuple[str, ...]:
-    """The words that say most: often here and seldom elsewhere, but not nowhere else."""
+def _telling(words: Sequence[str], *, own: bool) -> tuple[str, ...]:
+    """The words that say most: often here and seldom elsewhere, but not nowhere else.
+
+    `own` says that the index has this memory, too.
+    """
     counts, size = Counter(words), engine.size()
-    elsewhere = {word: df for word, df in engine.frequencies(counts).items() if df > 1}
+    elsewhere = {word: df for word, df in engine.frequencies(counts).items() if df > own}
     weights = {word: counts[word] * math.log1p(size / df) for word, df in elsewhere.items()}
     return tuple(sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS])
 
@@ -68,6 +71,14 @@ def _vector(kind: Kind, memory: Memory) -> VectorQuery | None:
         return None
     numbers = np.frombuffer(bytes(entries[0].vektor), dtype="<f4")
     return VectorQuery(numbers, Profile(entries[0].profil_hash, len(numbers)))
+
+
+def _own_vector(memory: Any) -> VectorQuery | None:
+    """The vector that came with a memory; one that is proposed has no other."""
+    if memory.embedding is None or memory.embedding_profil_hash is None or memory.embedding_veraltet:
+        return None
+    numbers = np.frombuffer(bytes(memory.embedding), dtype="<f4")
+    return VectorQuery(unit(numbers), Profile(memory.embedding_profil_hash, len(numbers)))
 
 
 def _told(found: Found, words: set[str]) -> Similar:

@@ -21,13 +21,17 @@ _WIRE = {("brain", "scope"): "scope_typ", ("brain", "scope_vk"): "scope_ID"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A memory after a change. `changed` is False when it already was as wanted, and no version was written."""
+    """A memory after a change. `changed` is False when it already was as wanted, and no version was written.
+
+    `vorgeschlagen` says of a new one that it waits for approval.
+    """
 
     kind: Kind
     key: int
     version: int
     changed: bool = True
     verweis: str = ""
+    vorgeschlagen: bool = False
 
     @property
     def kennung(self) -> str:
@@ -126,8 +130,9 @@ def revise(kind: Kind, pairs: Sequence[tuple[Memory, Memory]], stamp: Stamp, act
     return outcomes
 
 
-def _profile(memory: Memory) -> tuple[str | None, int | None]:
-    return memory.embedding_profil_hash, memory.embedding_dimension
+def _profile(memory: Memory) -> tuple[str | None, int | None, bool]:
+    """Its profile, and whether that counts for others."""
+    return memory.embedding_profil_hash, memory.embedding_dimension, memory.vorgeschlagen
 
 
 def _store(kind: Kind, changed: Sequence[Memory]) -> None:

@@ -31,6 +31,7 @@ class Keys(KeyField):
         """What the key may do, and where it is limited."""
         deeds = {
             Action.READ: _("reads"),
+            Action.INSERT: _("proposes"),
             Action.WRITE: _("writes"),
             Action.DELETE: _("deletes"),
             Action.RESTORE: _("restores"),

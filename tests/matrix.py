@@ -36,7 +36,7 @@ ALL = frozenset({"longterm", "shortterm", "brain"})
 BOTH = frozenset({"own", "foreign"})
 OWN = frozenset({"own"})
 NONE: frozenset[str] = frozenset()
-EVERYTHING = frozenset({"read", "write", "delete", "restore"})
+EVERYTHING = frozenset({"read", "insert", "write", "delete", "restore"})
 MISSING = "999999"
 
 
@@ -145,6 +145,7 @@ KEYS = {
     "a key that reads": Who(OWN, frozenset({"read"}), key={"nutzer": ["anna"], "may_write": False}),
     "a key that does not delete": Who(OWN, EVERYTHING - {"delete"}, key={"nutzer": ["anna"], "may_delete": False}),
     "a key that does not restore": Who(OWN, EVERYTHING - {"restore"}, key={"nutzer": ["anna"], "may_restore": False}),
+    "a key under review": Who(OWN, frozenset({"read", "insert"}), key={"nutzer": ["anna"], "pruefpflicht": True}),
     "an outsider's key": Who(NONE, key={"nutzer": ["zora"]}, nutzer="zora"),
     "a key of no scope": Who(NONE, key={"scope": []}),
     "an expired key": Who(None, key={"nutzer": ["anna"], "expires_at": timedelta(seconds=-1)}),
@@ -153,7 +154,7 @@ KEYS = {
     "nobody": Who(None),
 }
 READING = frozenset({"read"})
-CURATING = frozenset({"read", "write", "restore"})
+CURATING = EVERYTHING - {"delete"}
 PERSONS = {
     "viewer": Who(BOTH, READING, roles=("Betrachter",), grant={}),
     "curator": Who(BOTH, CURATING, roles=("Kurator",), grant={}),
@@ -263,10 +264,10 @@ def _of_kind(kind: str) -> dict[str, Recipe]:
     name = tool_part(kind)
     change = {"kurzbeschreibung": "Neu", "memory": "Neu", "tags": []}
     if kind == "brain":
-        insert = Recipe("write", (kind,), lambda side: [side.brain()], frozenset({"scope", "scope_vk"}))
+        insert = Recipe("insert", (kind,), lambda side: [side.brain()], frozenset({"scope", "scope_vk"}))
         update = Recipe("write", (kind,), lambda side: [{"ID": side.live[kind], "titel": "Neu"}])
     else:
-        insert = Recipe("write", (kind,), lambda side: [{"memories": [side.entry()]}])
+        insert = Recipe("insert", (kind,), lambda side: [{"memories": [side.entry()]}])
         update = Recipe("write", (kind,), lambda side: [{"memories": [{"ID": side.live[kind], **change}]}])
     return {
         f"insert_brain_{name}": insert,

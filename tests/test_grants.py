@@ -185,9 +185,9 @@ def test_what_the_roles_may_do() -> None:
         may[name] = {action.value for action in Action if principal.kinds(action) == ALL_KINDS}
     assert may == {
         "Betrachter": {"read"},
-        "Kurator": {"read", "write", "restore"},
+        "Kurator": {"read", "insert", "write", "restore"},
         "Auditor": {"read"},
-        "Administrator": {"read", "write", "delete", "restore"},
+        "Administrator": {"read", "insert", "write", "delete", "restore"},
     }
 
 

@@ -23,6 +23,8 @@ def row(outcome: Outcome) -> Row | BrainError:
         told["unveraendert"] = True
     if outcome.verweis:
         told["verweis"] = outcome.verweis
+    if outcome.vorgeschlagen:
+        told["vorgeschlagen"] = True
     return told
 
 

@@ -112,6 +112,14 @@ class AccessKey(Granted):
     digest = models.CharField(max_length=64, editable=False)
     tools = models.JSONField(_("tools"), null=True, blank=True, help_text=_("Which tools it may call."))
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    pruefpflicht = models.BooleanField(
+        _("review required"),
+        default=False,
+        help_text=_(
+            "What this key stores waits until a person approves it; no agent sees it before. Such a key may neither "
+            "change nor delete what is stored."
+        ),
+    )
     portable = models.BooleanField(
         _("portable schemas"),
         default=False,
@@ -139,6 +147,11 @@ class AccessKey(Granted):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
+    def actions(self) -> frozenset[Action]:
+        """What may be done; where review is required, reading and storing alone."""
+        granted = super().actions()
+        return frozenset({Action.READ, Action.INSERT}) if self.pruefpflicht and self.may_write else granted
+
     def issue(self) -> str:
         """Give the key a new prefix and secret and return its text, which is known at this moment only."""
         self.prefix = f"brk_{secrets.token_hex(6)}"
@@ -153,6 +166,7 @@ class AccessKey(Granted):
             nutzer=_only(self.nutzer),
             agent=_only(self.agent),
             tools=_only(self.tools),
+            proposes=self.pruefpflicht,
             portable=self.portable,
             quota=self._quota(),
             account_name=self.account.name,
@@ -215,7 +229,11 @@ def principal_of(user: AbstractBaseUser | AnonymousUser) -> Principal:
     known: Principal | None = user.__dict__.get("_principal")
     if known is None:
         known = Principal(
-            reaches=tuple(_reaches(user)), sees_expired=True, user_id=user.pk, user_name=user.get_username()
+            reaches=tuple(_reaches(user)),
+            sees_expired=True,
+            sees_proposed=True,
+            user_id=user.pk,
+            user_name=user.get_username(),
         )
         user.__dict__["_principal"] = known
     return known

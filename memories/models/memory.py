@@ -54,8 +54,9 @@ class GuardedQuerySet(models.QuerySet[AnyModel]):
         reaches = principal.reaching(action, self.model.typ)  # type: ignore[attr-defined]
         if not reaches:
             return self.none()
+        found = self if principal.sees_proposed else self.filter(vorgeschlagen=False)
         within = [self._within(reach) for reach in reaches]
-        return self.filter(reduce(or_, within)) if all(within) else self
+        return found.filter(reduce(or_, within)) if all(within) else found
 
     def _within(self, reach: Reach) -> Q:
         columns = {"scope": self.model.SCOPE, "scope_vk": self.model.RECORD}  # type: ignore[attr-defined]
@@ -121,6 +122,8 @@ class Content(models.Model):
     embedding_profil_hash = models.CharField(_("embedding profile"), max_length=255, null=True, blank=True)
     embedding_veraltet = models.BooleanField(_("embedding is stale"), default=False)
     erstellt_am = models.DateTimeField(_("created"))
+    # Waits for a person's approval: agents do not see it, and no search finds it.
+    vorgeschlagen = models.BooleanField(_("proposed"), default=False)
 
     class Meta:
         abstract = True
@@ -136,6 +139,8 @@ class Content(models.Model):
 
     def allows(self, principal: Principal, action: Action) -> bool:
         """Whether the principal may do this with it."""
+        if self.vorgeschlagen and not principal.sees_proposed:
+            return False
         place = self.place()
         return any(not reach.outside(**place) for reach in principal.reaching(action, self.typ))
 
@@ -255,6 +260,7 @@ class Memory(Content):
             models.Index(fields=["nutzer", "erstellt_am", "id"], name="%(class)s_nutzer"),
             models.Index(fields=["agent", "erstellt_am", "id"], name="%(class)s_agent"),
             models.Index(fields=["embedding_profil_hash", "embedding_dimension"], name="%(class)s_profil"),
+            models.Index(fields=["erstellt_am", "id"], condition=Q(vorgeschlagen=True), name="%(class)s_proposed"),
         ]
 
     @property
@@ -357,6 +363,7 @@ class Aktion(models.TextChoices):
     GELOESCHT = "geloescht", _("deleted")
     WIEDERHERGESTELLT = "wiederhergestellt", _("restored")
     BEFOERDERT = "befoerdert", _("promoted")
+    FREIGEGEBEN = "freigegeben", _("approved")
     ZUSAMMENGEFUEHRT = "zusammengefuehrt", _("merged")
     AUFGEGANGEN = "aufgegangen", _("merged into another")
 

@@ -97,10 +97,10 @@ def profile_of(embedder: Embedder) -> EmbeddingProfile:
 
 
 def lacking(kind: Kind, profile: EmbeddingProfile) -> Any:
-    """The memories that are valid and have no fresh vector of the profile, neither their own nor a derived one."""
+    """The memories that can be found and have no fresh vector of the profile, neither their own nor a derived one."""
     entry = SearchEntry.objects.filter(typ=kind.typ, memory_id=OuterRef("pk"), teil=DERIVED + profile.pk)
     own = Q(embedding_profil_hash=profile.profil_hash, embedding_dimension=profile.dimension, embedding_veraltet=False)
-    rows = kind.memories.objects.current(timezone.now())
+    rows = kind.memories.objects.filter(vorgeschlagen=False).current(timezone.now())
     return rows.filter(~Exists(entry), ~own)
 
 
@@ -152,7 +152,8 @@ def store(profile: EmbeddingProfile, vectors: Sequence[Made]) -> int:
 
 def _entries(kind: Kind, profile: EmbeddingProfile, vectors: Iterable[Made]) -> Iterator[SearchEntry]:
     made: Mapping[int, Made] = {each.key: each for each in vectors if each.kind is kind}
-    for memory in kind.memories.objects.filter(pk__in=made).order_by("pk").select_for_update() if made else ():
+    rows = kind.memories.objects.filter(pk__in=made, vorgeschlagen=False).order_by("pk").select_for_update()
+    for memory in rows if made else ():
         if checksum(text_of(memory)) == made[memory.pk].pruefsumme:
             yield index.derived_entry(kind, memory, profile, unit(made[memory.pk].vector).tobytes())
 

@@ -151,7 +151,12 @@ def derived_entry(kind: Kind, memory: Any, profile: EmbeddingProfile, vektor: by
 
 
 def _fields(kind: Kind, content: Any) -> Iterator[dict[str, Any]]:
-    """What an entry takes from the content of a memory or version, for each part of its text."""
+    """What an entry takes from the content of a memory or version, for each part of its text.
+
+    Nothing of what is proposed: it is found by nobody, also not as what was known before it was approved.
+    """
+    if content.vorgeschlagen:
+        return
     vector = None if content.embedding is None else unit(np.frombuffer(bytes(content.embedding), dtype="<f4")).tobytes()
     reach = " ".join([_reach_of(kind, content), *_own_profile(content)])
     parts = list(_parts(_text(content)))

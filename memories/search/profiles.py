@@ -68,7 +68,7 @@ def _derived(kind: Kind, principal: Principal) -> Counter[Key]:
 
 def _seen(kind: Kind, principal: Principal) -> MemoryQuerySet[Any]:
     rows: MemoryQuerySet[Any] = kind.memories.objects.visible_to(principal).current(timezone.now())
-    return rows
+    return rows.filter(vorgeschlagen=False)  # until it is approved, nothing is embedded
 
 
 def _count(kind: Kind, principal: Principal, fresh: Counter[Key], stale: Counter[Key]) -> int:

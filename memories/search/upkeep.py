@@ -31,7 +31,9 @@ class Deviation:
 
 def is_missing() -> bool:
     """Whether there are memories but no entries at all: an installation from before there was a search."""
-    return not SearchEntry.objects.exists() and any(kind.memories.objects.exists() for kind in KINDS)
+    return not SearchEntry.objects.exists() and any(
+        kind.memories.objects.filter(vorgeschlagen=False).exists() for kind in KINDS
+    )
 
 
 def check(progress: Progress) -> Iterator[Deviation]:
@@ -76,7 +78,7 @@ def _deviations(kind: Kind, keys: Sequence[int]) -> Iterator[Deviation]:
 
 def _derived(kind: Kind, memories: Sequence[Memory], held: Sequence[SearchEntry]) -> Iterator[SearchEntry]:
     """The entries that these derived vectors should have: of memories and profiles that there are."""
-    there = {memory.pk: memory for memory in memories}
+    there = {memory.pk: memory for memory in memories if not memory.vorgeschlagen}
     profiles = {profile.pk: profile for profile in EmbeddingProfile.objects.all()} if held else {}
     for entry in held:
         memory, profile = there.get(entry.memory_id), profiles.get(entry.teil - DERIVED)

@@ -194,7 +194,7 @@ def _compared(row: Row, key: int, here: Sequence[Version]) -> _Plan | BrainError
         return _Plan(row, _Step.NOTHING, key)
     if gone:
         return Conflict(_("This memory was deleted here. Restore it first if it is to be imported again."))
-    same = all(_alike(name, value, getattr(here[-1], name)) for name, value in row.content.items())
+    same = all(_alike(name, value, getattr(here[-1], name)) for name, value in _wanted(row).items())
     return _Plan(row, _Step.NOTHING if same else _Step.UPDATE, key)
 
 
@@ -208,6 +208,7 @@ def _is_same(row: Row, version: Version, place: int) -> bool:
 
 def _folded(told: Mapping[str, Any]) -> dict[str, Any]:
     stand = dict(told["stand"])
+    stand.setdefault("vorgeschlagen", False)
     stand["tags"] = sorted(map(tag_key, stand.get("tags") or []))
     return {**told, "stand": stand}
 
@@ -272,8 +273,12 @@ def _update(kind: Kind, plans: Sequence[_Plan], origin: Origin, outcomes: dict[i
 
 
 def _wanted(row: Row) -> Mapping[str, Any]:
-    """What the memory is to hold; a text that was changed in the file leaves the file's vector behind."""
+    """What the memory is to hold; a text that was changed in the file leaves the file's vector behind.
+
+    Whether it is proposed is a matter of its history, not of what a file says of the present.
+    """
     content = dict(row.content or {})
+    content.pop("vorgeschlagen", None)
     if row.past and content.get("embedding") is not None:
         newest = row.past[-1].content
         moved = any(content[name] != newest[name] for name in row.kind.memories.TEXTS)

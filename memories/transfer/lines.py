@@ -58,9 +58,10 @@ def memory_line(kind: Kind, newest: Version, versions: Sequence[Version], herkun
 
 
 def told_content(kind: Kind, row: Any) -> dict[str, Any]:
-    """What a memory or version holds, as it is written."""
+    """What a memory or version holds, as it is written; only what is proposed says whether it is."""
     content = content_of(row, kind)
-    return {wire_name(name): _told(content[name]) for name in content_columns(kind)}
+    names = [name for name in content_columns(kind) if name != "vorgeschlagen" or content[name]]
+    return {wire_name(name): _told(content[name]) for name in names}
 
 
 def told_version(kind: Kind, version: Version, herkunft: Herkunft, other: Other) -> dict[str, Any]:

@@ -215,6 +215,8 @@ def _history(kind: Kind, told: Any, now: datetime) -> list[Past]:
             raise Invalid(
                 _("Version %(number)d is older than the one before.") % {"number": after.version}, "versionen"
             )
+        if after.content["vorgeschlagen"] and not before.content["vorgeschlagen"]:
+            raise Invalid(_("What was approved is not proposed again."), "versionen")
         if before.columns["aktion"] in ends and after.columns["aktion"] != Aktion.WIEDERHERGESTELLT:
             raise Invalid(_("After a deletion comes a restoration, or nothing."), "versionen")
     if past and past[0].columns["aktion"] in ends:
@@ -375,6 +377,7 @@ _READERS: dict[str, Reader] = {
     "embedding": _embedding,
     "embedding_profil_hash": _filled("kennung"),
     "embedding_veraltet": _flag,
+    "vorgeschlagen": _flag,
     "erstellt_am": _moment,
     "kurzbeschreibung": _filled("kurzbeschreibung"),
     "memory": _filled("memory"),

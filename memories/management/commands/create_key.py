@@ -34,6 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--read-only", action="store_true", help="it may not change anything")
         parser.add_argument("--no-delete", action="store_true", help="it may not delete")
         parser.add_argument("--no-restore", action="store_true", help="it may not restore")
+        parser.add_argument("--pruefpflicht", action="store_true", help="what it stores waits for a person's approval")
         parser.add_argument("--portable", action="store_true", help="tell it tools with one type for each field")
         parser.add_argument("--expires", type=int, metavar="DAYS", help="the days until it expires")
         parser.add_argument("--json", action="store_true", help='print {"name": …, "key": …}')
@@ -52,6 +53,7 @@ class Command(BaseCommand):
                 may_write=not options["read_only"],
                 may_delete=not options["no_delete"],
                 may_restore=not options["no_restore"],
+                pruefpflicht=options["pruefpflicht"],
                 portable=options["portable"],
                 expires_at=timezone.now() + timedelta(days=days) if days else None,
             )
