@@ -22,6 +22,7 @@ from memories.models import LongtermMemory, Tag
 from memories.principal import SYSTEM, Origin
 from memories.services import Change, delete, insert, update
 from tests.admincast import NOTE, store
+from tests.axe import AXE, heavy_faults
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_CI = os.environ.get("CI") == "true"
@@ -316,6 +317,12 @@ def test_whoever_fails_too_often_reads_when_to_try_again(
 
 
 def picture(page: Page, name: str, look: str) -> None:
+    """Keep a picture of the page, which must keep nobody out."""
+    assert not AXE.exists() or heavy_faults(page) == []
+    keep(page, name, look)
+
+
+def keep(page: Page, name: str, look: str) -> None:
     """Keep a picture of the page."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"admin-{name}-{look}.png", full_page=True)
@@ -392,7 +399,7 @@ def test_every_page_is_whole_and_obeys_the_csp(browser: Browser, live_server: An
         assert response.status == 200, address
         if page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1"):
             too_wide.append(name)
-        picture(page, name, look)
+        keep(page, name, look)
     assert too_wide == []
     assert visitor.trouble == []
     visitor.context.close()

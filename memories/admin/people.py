@@ -66,6 +66,9 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
         (gettext_lazy("Record"), {"fields": ("last_login", "date_joined")}),
     )
 
+    class Media:
+        js = ("brain/signs.js",)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The people, with their roles, and whether they have a second factor."""
         device = TOTPDevice.objects.filter(user_id=OuterRef("pk"), confirmed=True)
@@ -154,6 +157,9 @@ class GroupAdmin(BrainAdmin, StockGroupAdmin):
     list_explanation = gettext_lazy(
         "Roles. The program keeps Betrachter, Kurator, Auditor and Administrator up to date; others can be added."
     )
+
+    class Media:
+        js = ("brain/signs.js",)
 
     @admin.display(description=gettext_lazy("Meaning"))
     def titel(self, obj: Group) -> str:
