@@ -368,14 +368,14 @@ def test_a_hundred_hits_come_of_more(anna: Agent) -> None:
     assert len(set(found(anna, "Quarzit", embedding=[1, 1], **PROFILE))) == 100
 
 
-def test_what_is_in_reach_is_counted_up_to_ten_thousand(anna: Agent, carla: Agent) -> None:
+def test_what_is_in_reach_is_counted_up_to_a_thousand(anna: Agent, carla: Agent) -> None:
     now = timezone.now()
     row: dict[str, Any] = {"typ": "longterm", "version": 1, "seit": now, "erstellt_am": now, "stamm": "sand"}
     reach = " ".join([FIRST_PART, token("n", "anna"), token("k", "longterm")])
-    keys = range(1_000_000, 1_009_999)
+    keys = range(1_000_000, 1_000_999)
     SearchEntry.objects.bulk_create(SearchEntry(memory_id=key, geltung=reach, **row) for key in keys)
     anna.store(memory="Quarzit")
-    for number, exact in ((10_000, True), (10_000, False)):
+    for number, exact in ((1_000, True), (1_000, False)):
         told = search(anna, suche="Quarzit")["durchsucht"]
         assert (told["in_reichweite"], told["genau"]) == (number, exact)
         assert search(anna, suche="Quarzit", scope="modul")["durchsucht"]["genau"] is True

@@ -178,7 +178,7 @@ SEARCH = Tool(
                 "type": "object",
                 "properties": {
                     "in_reichweite": {"type": "integer", "minimum": 0},
-                    "genau": {"type": "boolean", "description": "false: es sind mehr, gezählt wird bis 10.000"},
+                    "genau": {"type": "boolean", "description": "false: es sind mehr, gezählt wird bis 1.000"},
                     "ausgelassen": {"type": "object", "additionalProperties": {"type": "integer"}},
                     "vektorsuche": choice(
                         list(_EMBEDDED.values()),

@@ -24,8 +24,8 @@ from memories.search.vectors import Profile, VectorHit, VectorQuery
 log = logging.getLogger(__name__)
 
 TEXT_SHARE, VECTOR_SHARE = 0.4, 0.6
-COUNTED_UP_TO = 10_000
-_DEPTH = 200  # candidates by text; half of them are ranked for sure, and so many vectors are looked for
+COUNTED_UP_TO = 1_000
+_DEPTH = 150  # candidates by text; of vectors, two thirds as many
 _DEEPEST = 120_000
 _DEEPER = 8
 _COMPARED = 100  # a leg's best, over which its scores are spread from 0 to 1
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """How many memories were in reach, and how many of them were left out; `exact` is False beyond 10,000.
+    """How many memories were in reach, and how many of them were left out; `exact` is False beyond 1,000.
 
     `embedded` says whether the embedder made a vector of the text, None when it was not asked.
     """
@@ -142,8 +142,8 @@ def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked
     if question.text is not None and not question.text.is_empty:
         texts, whole = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
     if question.vector is not None:
-        near = vectors.hits(question.vector, reach, depth // 2, where, parameters, then=question.stand is not None)
-    return _fused(texts, near), whole and len(near) < depth // 2
+        near = vectors.hits(question.vector, reach, 2 * depth // 3, where, parameters, then=question.stand is not None)
+    return _fused(texts, near), whole and len(near) < 2 * depth // 3
 
 
 def _fused(texts: Sequence[TextHit], near: Sequence[VectorHit]) -> list[_Ranked]:
@@ -264,18 +264,17 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
 
 @engine.well_planned()
 def _searched(question: Question, reach: Groups, *, embedded: bool | None) -> Searched:
-    """Counts of the memories in reach, now or then, up to 10,000."""
+    """Counts of the memories in reach, now or then, up to 1,000."""
     most = COUNTED_UP_TO + 1
     where, parameters = _held(question)
     tables = (False,) if question.stand is None else (False, True)
 
     def count(matches: Sequence[Match], where: str = where, parameters: Sequence[Any] = parameters) -> list[int]:
-        each = [engine.counts(matches, among, most, where, parameters, past=past) for past in tables]
+        each = [engine.counts(matches, most, where, parameters, past=past) for past in tables]
         return [min(sum(found), most) for found in zip(*each, strict=True)]
 
     # Each memory has a first part, so that to leave out the others, which few have, is quicker than to look for it.
     others = [ONE_OF_SEVERAL, FIRST_PART]
-    among = Match(reach or [[FIRST_PART, DERIVED_VECTOR]], outside=[others])
     memories = Match(reach, outside=[others, [DERIVED_VECTOR]]) if reach else Match([[FIRST_PART]])
     with_profile: list[Match] = []
     if question.vector is not None:

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from django.db import DatabaseError, connection, transaction
 from django.db.models.expressions import RawSQL
 
 Groups = Sequence[Sequence[str]]
+Keys = npt.NDArray[np.int64]
 
 _LIVE, _PAST = "memories_searchentry", "memories_pastentry"
 _MEMORIES = ("memories_longtermmemory", "memories_shorttermmemory", "memories_brainmemory")
@@ -43,8 +46,14 @@ def well_planned() -> Iterator[None]:
         yield
         return
     with transaction.atomic():
-        rows("SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)")
+        rows(_PLANNING)
         yield
+
+
+# Workers cost more than they bring; a bitmap of the rows must have room, since what it forgets is read and judged anew.
+_PLANNING = """
+    SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+        set_config('max_parallel_workers_per_gather', '0', true), set_config('work_mem', '32MB', true)"""
 
 
 def rows(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -143,60 +152,30 @@ def size() -> int:
     return max(size, 1)
 
 
-def candidates(
-    match: Match, most: int, *, where: str = "", parameters: Sequence[Any] = (), past: bool = False
-) -> list[Any]:
-    """Entries that match, the best by the database's own ranking first: (id, typ, memory_id, version, stamm)."""
-    table = _PAST if past else _LIVE
-    if connection.vendor == "sqlite":
-        fulltext = _FULLTEXT[table]
-        joined = f"JOIN {table} c ON c.id = f.rowid" if where else ""
-        sql = (
-            "SELECT e.id, e.typ, e.memory_id, e.version, e.stamm FROM (SELECT f.rowid AS id "
-            f"FROM {fulltext} f {joined} WHERE {fulltext} MATCH %s {where} "
-            f"ORDER BY bm25({fulltext}, 1.0, 0.0) LIMIT %s) AS best JOIN {table} e ON e.id = best.id"
-        )
-        return rows(sql, [_fts5(match), *parameters, most])
-    terms = " | ".join(_quoted(term) for group in match.terms for term in group if " " not in term)
-    holds, values = _holds(match)
-    sql = (
-        f"SELECT c.id, c.typ, c.memory_id, c.version, c.stamm FROM {table} c WHERE {holds} {where} "
-        "ORDER BY ts_rank(c.sd, %s::tsquery, 1) DESC, c.id LIMIT %s"
-    )
-    return rows(sql, [*values, *parameters, terms, most])
+def entries(keys: Iterable[int], *, past: bool = False) -> list[Any]:
+    """The entries of these keys, those that are still there: (id, typ, memory_id, version, stamm)."""
+    # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
+    table, wanted = _PAST if past else _LIVE, ", ".join(map(str, keys))
+    return rows(f"SELECT id, typ, memory_id, version, stamm FROM {table} WHERE id IN ({wanted})")
 
 
 def count(match: Match, most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> int:
     """How many entries (as c) match and fulfil the condition; counting ends at `most`."""
-    sql, values = _those(match, "1", where, parameters, past=past)
-    if most >= _MANY and far_more(sql, values, most):
-        return most
-    number: int = rows(f"SELECT count(*) FROM ({sql} LIMIT %s) AS found", [*values, most])[0][0]
-    return number
+    return counts([match], most, where, parameters, past=past)[0]
 
 
 def counts(
-    matches: Sequence[Match],
-    among: Match,
-    most: int,
-    where: str = "",
-    parameters: Sequence[Any] = (),
-    *,
-    past: bool = False,
+    matches: Sequence[Match], most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> list[int]:
-    """How many entries match each, counted as above. What matches one of them matches `among`.
-
-    For PostgreSQL a statement more is dearer than to look at some entries more often. Where there are far more than it
-    expected, each is counted among the first.
-    """
-    if connection.vendor == "postgresql":
-        sql, values = _those(among, "c.sd", where, parameters, past=past)
-        if not far_more(sql, values, most):
-            filters = ", ".join(["count(*) FILTER (WHERE sd @@ %s::tsquery)"] * len(matches))
-            limited = f"SELECT {filters} FROM ({sql} LIMIT %s) AS found"
-            found = rows(limited, [*map(_tsquery, matches), *values, _FAR_MORE * most])[0]
-            return [min(number, most) for number in found]
-    return [count(match, most, where, parameters, past=past) for match in matches]
+    """How many entries match each, counted as above, in one statement; the first is what most of them match."""
+    queries = [_those(match, "1", where, parameters, past=past) for match in matches]
+    many = most >= _MANY and far_more(*queries[0], most)
+    found = [most if many and (not place or far_more(*query, most)) else None for place, query in enumerate(queries)]
+    left = [query for query, known in zip(queries, found, strict=True) if known is None]
+    if left:
+        columns = ", ".join(f"(SELECT count(*) FROM ({sql} LIMIT {most:d}) AS found)" for sql, _values in left)
+        counted = iter(rows(f"SELECT {columns}", [value for _sql, values in left for value in values])[0])
+    return [next(counted) if known is None else known for known in found]
 
 
 def far_more(sql: str, values: Sequence[Any], most: int) -> bool:
@@ -208,13 +187,47 @@ def far_more(sql: str, values: Sequence[Any], most: int) -> bool:
 
 
 def keys(
-    match: Match, most: int | None, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
-) -> list[int]:
-    """The keys of the entries (as c) that match and fulfil the condition, at most so many."""
-    key = "f.rowid" if connection.vendor == "sqlite" else "c.id"
-    sql, values = _those(match, key, where, parameters, past=past)
+    match: Match, most: int | None = None, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
+) -> Keys:
+    """The keys of the entries (as c) that match and fulfil the condition, at most so many; in no order."""
+    sql, values = _those(match, f"{_key()} AS id", where, parameters, past=past)
     limit, limits = ("", []) if most is None else (" LIMIT %s", [most])
-    return [found for (found,) in rows(sql + limit, [*values, *limits])]
+    return _joined([(f"{sql}{limit}", [*values, *limits])])[0]
+
+
+def matching(
+    match: Match, groups: Groups, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
+) -> tuple[Keys, list[Keys]]:
+    """The keys (sorted) of the entries that match and fulfil the condition, and of those that hold one of each group.
+
+    The groups together are the first terms of the match. Those that hold them may be out of reach: SQLite takes a
+    filter most quickly once and by itself, PostgreSQL with every group, since it then reads fewer rows.
+    """
+    if connection.vendor == "sqlite":
+        narrowed = len(match.terms) > 1 or match.reach or match.excluded or where
+        plain = [_those(Match(terms=[group]), f"{_key()} AS id", past=past) for group in groups]
+        whole = [_those(match, f"{_key()} AS id", where, parameters, past=past)] if narrowed else []
+        holding = _joined([*whole, *plain])
+        return (holding.pop(0), holding) if narrowed else (_all(holding), holding)
+    narrowed_to = [replace(match, terms=[group, *match.terms[1:]]) for group in groups]
+    holding = _joined([_those(each, f"{_key()} AS id", where, parameters, past=past) for each in narrowed_to])
+    return _all(holding), holding
+
+
+def _all(holding: Sequence[Keys]) -> Keys:
+    return np.unique(np.concatenate([np.empty(0, np.int64), *holding]))
+
+
+def _key() -> str:
+    return "f.rowid" if connection.vendor == "sqlite" else "c.id"
+
+
+def _joined(queries: Sequence[tuple[str, Sequence[Any]]]) -> list[Keys]:
+    """The keys that these queries give, each as one text, which is many times quicker to read than rows."""
+    listed = "group_concat(id)" if connection.vendor == "sqlite" else "string_agg(id::text, ',')"
+    columns = ", ".join(f"(SELECT {listed} FROM ({sql}) AS found)" for sql, _values in queries)
+    found = rows(f"SELECT {columns}", [value for _sql, values in queries for value in values])[0]
+    return [np.fromstring(each or "", dtype=np.int64, sep=",") for each in found]
 
 
 def versions(match: Match, *, past: bool = False) -> set[tuple[str, int, int]]:

@@ -11,9 +11,12 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from memories.kinds import Kind
 from memories.search import engine
-from memories.search.engine import Groups, Match
+from memories.search.engine import Groups, Keys, Match
 from memories.search.expansion import Concept, concepts
 from memories.search.likeness import likeness
 from memories.search.query import TextQuery
@@ -25,6 +28,8 @@ _LIKENESS = 0.7  # of what all words together can give
 _ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
 _TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
 _KEPT = 3
+
+Points = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +53,51 @@ def hits(
     found = concepts(query.words, reach, then=then)
     if not found:
         return [], True
-    chosen = _choosing(found, engine.size())
+    size = engine.size()
+    chosen = _choosing(found, size)
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
     match = Match(reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
+    forms = [(place, share, form) for place, concept in enumerate(chosen) for share, form in _forms(concept)]
     rows: list[Any] = []
     whole = True
     for past in (False, True) if then else (False,):
-        part = engine.candidates(match, most, where=where, parameters=parameters, past=past)
+        keys, holding = engine.matching(match, [form for *_rest, form in forms], where, parameters, past=past)
+        if len(keys) > most:
+            points = _promise(
+                keys, [(*form[:2], held) for form, held in zip(forms, holding, strict=True)], chosen, size
+            )
+            keys, whole = _best(keys, points, most), False
         gone = _excluded(match, past=past)
+        part = engine.entries(keys.tolist(), past=past) if len(keys) else []
         rows.extend(row for row in part if (row[1], row[2], row[3]) not in gone)
-        whole = whole and len(part) < most
-    return _ranked(rows, found, query.words), whole
+    return _ranked(rows, found, query.words, size), whole
+
+
+def _promise(keys: Keys, holding: Sequence[tuple[int, float, Keys]], chosen: Sequence[Concept], size: int) -> Points:
+    """For each of these keys (sorted) what its entry would score, if it held each form of a word once.
+
+    How often it does, and how long it is, would have to be read. `holding` tells which entries have a form of which
+    concept, and the form's weight.
+    """
+    shares = np.zeros((len(chosen), len(keys)), dtype=np.float32)
+    for place, share, held in holding:
+        at = np.minimum(np.searchsorted(keys, held), len(keys) - 1)
+        shares[place, at[keys[at] == held]] += share
+    points: Points = np.array(_idf(chosen, size), dtype=np.float32) @ (shares / (shares + np.float32(_K1)))
+    return points
+
+
+def _best(keys: Keys, points: Points, most: int) -> Keys:
+    """Of more keys (sorted) the best by these points; among equals the newest."""
+    least = np.partition(points, -most)[-most]
+    sure, equal = keys[points > least], keys[points == least]
+    return np.concatenate([sure, equal[len(sure) - most :]])
+
+
+def _forms(concept: Concept) -> Iterator[tuple[float, list[str]]]:
+    """The terms of a concept by their weight."""
+    for share in sorted(set(concept.weights.values())):
+        yield share, [term for term, weight in concept.weights.items() if weight == share]
 
 
 def _excluded(match: Match, *, past: bool) -> set[tuple[str, int, int]]:
@@ -83,9 +122,9 @@ def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
     return rare[:_KEPT] + [concept for concept in rare[_KEPT:] if concept.df <= _TOO_COMMON * size]
 
 
-def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str]) -> list[TextHit]:
+def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str], size: int) -> list[TextHit]:
     best: dict[tuple[str, int], tuple[float, Any, tuple[str, ...]]] = {}
-    for row, (score, held) in zip(rows, _scores([row[4] for row in rows], found), strict=True):
+    for row, (score, held) in zip(rows, _scores([row[4] for row in rows], found, size), strict=True):
         _id, typ, memory_id, _version, _stems = row
         if score and ((typ, memory_id) not in best or best[typ, memory_id][0] < score):
             best[typ, memory_id] = score, row, held
@@ -99,12 +138,15 @@ def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str])
     return sorted(hits, key=lambda hit: (-hit.score, hit.typ, hit.memory_id))
 
 
-def _scores(documents: Sequence[str], found: Sequence[Concept]) -> Iterator[tuple[float, tuple[str, ...]]]:
+def _idf(found: Sequence[Concept], size: int) -> list[float]:
+    return [math.log1p((size - min(c.df, size) + 0.5) / (c.df + 0.5)) for c in found]
+
+
+def _scores(documents: Sequence[str], found: Sequence[Concept], size: int) -> Iterator[tuple[float, tuple[str, ...]]]:
     """Each document's BM25, 1 when every concept counts as much as it can, and the terms that it holds."""
     split = [document.split(" ") for document in documents]
     mean = sum(map(len, split)) / max(len(split), 1)
-    size = engine.size()
-    idf = [math.log1p((size - min(c.df, size) + 0.5) / (c.df + 0.5)) for c in found]
+    idf = _idf(found, size)
     whole = sum(idf)
     shares: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for place, concept in enumerate(found):

@@ -64,7 +64,7 @@ def hits(
     wanted = _Wanted(query, reach, most, where, parameters)
     found = _of_live(wanted)
     if then:
-        keys = engine.keys(Match(wanted.of_profile), None, where, parameters, past=True)
+        keys = engine.keys(Match(wanted.of_profile), None, where, parameters, past=True).tolist()
         found = [*found, *_exact(wanted, keys, past=True)]
     return sorted(found, key=lambda hit: -hit.cosine)[:most]
 
@@ -136,7 +136,8 @@ def _of_process(wanted: _Wanted) -> list[VectorHit]:
     """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
     if not wanted.reach and not wanted.where:
         return _by_blocks(wanted, None)
-    keys = engine.keys(Match(wanted.reach or wanted.of_profile), KNOWN_UP_TO + 1, wanted.where, wanted.parameters)
+    match = Match(wanted.reach or wanted.of_profile)
+    keys = engine.keys(match, KNOWN_UP_TO + 1, wanted.where, wanted.parameters).tolist()
     if len(keys) <= max(_ALWAYS_EXACT, _WORTH_A_BLOCK * _blocks(wanted)):
         return _exact(wanted, keys)
     return _by_blocks(wanted, keys if len(keys) <= KNOWN_UP_TO else None)
