@@ -55,7 +55,7 @@ messages: .venv/dev
 		--ignore .venv --ignore tests --ignore bench --ignore artefacts
 	$(BIN)/python -m tests.messages
 
-# The official test suite and clients of MCP, for their tests, which are left out without them; needs npm.
+# The official test suite and clients of MCP, and axe-core, for their tests, which are left out without them; needs npm.
 node: tests/npm/node_modules/.package-lock.json
 
 tests/npm/node_modules/.package-lock.json: tests/npm/package-lock.json

@@ -11,18 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
 from django_otp.oath import TOTP
 
 from memories.admin import bulk
 from memories.duplicates import find
 from memories.keys import make_key
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM
-from memories.models import LongtermMemory, Tag
+from memories.models import EmbeddingProfile, Grant, ImportJob, LongtermMemory, Tag
 from memories.principal import SYSTEM, Origin
 from memories.services import Change, delete, insert, update
 from tests.admincast import NOTE, store
 from tests.axe import AXE, heavy_faults
+from tests.conftest import Agent
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_CI = os.environ.get("CI") == "true"
@@ -53,6 +57,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "is_mobile": True, "has_touch": True},
 }
+LANGUAGES = {"en": "en-GB", "de": "de-DE"}
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +354,32 @@ def fill_the_database() -> dict[str, int]:
     find(0)
     tag = Tag.objects.get(name="Vertrag").pk
     Tag.objects.create(name="Unbenutzt", schluessel="unbenutzt")
-    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk, "tag": tag}
+    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk, "tag": tag} | fill_the_rest()
+
+
+def fill_the_rest() -> dict[str, int]:
+    """Calls, recalls, a profile, an import and a person with a grant; the keys of those that are looked at."""
+    agent = Agent(
+        make_key(name="Empfang", account="Planer", only={}, may_write=True, expires_at=None)[1], nutzer="anna"
+    )
+    for words in ("Liefervertrag", "Kündigungsfrist -Fax", "Frist"):
+        agent.call("search_brain", suche=words)
+    agent.post("select_brain_tags", {"inhalt": {"nutzer": "anna", "agent": "planer", "limit": 0}})
+    EmbeddingProfile.objects.create(profil_hash="e5-small-2024", dimension=384, name="multilingual-e5-small")
+    person = User.objects.create_user("vera", first_name="Vera", is_staff=True)
+    person.groups.set(Group.objects.filter(name="Kurator"))
+    Grant.objects.create(user=person, nutzer=["anna", "ben"], scope=["modul"])
+    client = Client()
+    client.force_login(User.objects.get(username="anna"))
+    lines = '{"typ": "longterm", "kurzbeschreibung": "Ohne Text"}\n{"typ": "longterm", "kurzbeschreibung": "Neu", '
+    lines += '"memory": "Text", "tags": [], "scope": "global", "scope_vk": "", "agent": "planer", "nutzer": "anna"}\n'
+    client.post(
+        reverse("admin:memories_importjob_add"),
+        {"datei": SimpleUploadedFile("brain.jsonl", lines.encode()), "format": "brain"},
+    )
+    job = ImportJob.objects.get().pk
+    client.post(reverse("admin:memories_importjob_step", args=[job]))  # which previews it
+    return {"person": person.pk, "role": Group.objects.get(name="Kurator").pk, "import": job}
 
 
 def pages(keys: dict[str, int]) -> dict[str, str]:
@@ -364,14 +394,19 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "compare": f"{longterm}{keys['long']}/history/compare/?von=1&bis=3",
         "add": f"{longterm}add/",
         "change": f"{longterm}{keys['long']}/change/",
+        "read": f"{longterm}{keys['long']}/read/",
+        "markdown": f"{longterm}{keys['long']}/read/?ansicht=markdown",
+        "similar": f"{longterm}{keys['long']}/similar/",
         "history": f"{longterm}{keys['long']}/history/",
         "history-deleted": f"{longterm}{keys['gone']}/history/",
         "version": f"{longterm}{keys['long']}/history/2/",
         "delete": f"{longterm}{keys['long']}/delete/",
+        "merge": f"{longterm}merge/?id={keys['long']}&id={keys['long'] - 1}&id={keys['long'] - 2}",
         "short-list": "/admin/memories/shorttermmemory/",
         "short-change": f"/admin/memories/shorttermmemory/{keys['short']}/change/",
         "brain-list": "/admin/memories/brainmemory/",
         "brain-change": f"/admin/memories/brainmemory/{keys['brain']}/change/",
+        "brain-read": f"/admin/memories/brainmemory/{keys['brain']}/read/",
         "history-list": "/admin/memories/longtermversion/",
         "tags": "/admin/memories/tag/",
         "tag-rename": f"/admin/memories/tag/{keys['tag']}/rename/",
@@ -381,25 +416,49 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "key-add": "/admin/memories/accesskey/add/",
         "key-change": f"/admin/memories/accesskey/{keys['key']}/change/",
         "account": "/admin/memories/serviceaccount/add/",
+        "calls": "/admin/memories/callrecord/",
+        "recalls": "/admin/memories/recall/",
+        "profiles": "/admin/memories/embeddingprofile/",
+        "import-upload": "/admin/memories/importjob/add/",
+        "import-job": f"/admin/memories/importjob/{keys['import']}/change/",
+        "imports": "/admin/memories/importjob/",
+        "people": "/admin/auth/user/",
+        "person": f"/admin/auth/user/{keys['person']}/change/",
+        "roles": "/admin/auth/group/",
+        "role": f"/admin/auth/group/{keys['role']}/change/",
+        "second-factor": "/admin/auth/user/second-factor/",
+        "password": "/admin/password_change/",
     }
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_every_page_is_whole_and_obeys_the_csp(browser: Browser, live_server: Any, anna: User, look: str) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_is_whole_and_obeys_the_csp(browser: Browser, live_server: Any, anna: User, language: str) -> None:
     keys = fill_the_database()
-    visitor = Visitor(browser, live_server.url, **LOOKS[look])
+    visitor = Visitor(browser, live_server.url, locale=LANGUAGES[language])
     page = visitor.page
     page.goto("/admin/")
-    picture(page, "login", look)
+    too_wide = pictured(page, "login", language)
     visitor.sign_in()
-    too_wide = []
     for name, address in pages(keys).items():
+        page.set_viewport_size(LOOKS["desktop"]["viewport"])
         response = page.goto(address)
         assert response is not None
         assert response.status == 200, address
-        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1"):
-            too_wide.append(name)
-        keep(page, name, look)
+        assert page.get_attribute("html", "lang") == language
+        too_wide += pictured(page, name, language)
     assert too_wide == []
     assert visitor.trouble == []
     visitor.context.close()
+
+
+def pictured(page: Page, name: str, language: str) -> list[str]:
+    """Keep pictures of the page in every look; the names of those in which it is wider than the screen."""
+    too_wide = []
+    for look, how in LOOKS.items():
+        page.set_viewport_size(how["viewport"])
+        page.emulate_media(color_scheme=how["color_scheme"])
+        page.evaluate("document.getAnimations().forEach(each => each.finish())")  # colours that are on their way
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1"):
+            too_wide.append(f"{name} {look}")
+        keep(page, f"{name}-{language}", look)
+    return too_wide

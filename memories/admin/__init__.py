@@ -4,6 +4,7 @@ import django_otp.plugins.otp_static.admin
 import django_otp.plugins.otp_totp.admin  # noqa: F401 - both register pages that show secrets, which are removed below
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext_lazy
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -60,6 +61,7 @@ for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 
 admin.site.site_header = admin.site.site_title = "Brain"
+admin.site.index_title = gettext_lazy("Overview")
 admin.site.index_template = "admin/memories/start.html"
 admin.site.site_url = None
 admin.site.login_form = SignInForm

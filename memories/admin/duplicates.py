@@ -55,12 +55,12 @@ class DuplicatePairAdmin(ReadOnlyAdmin):
         user: Any = request.user
         return bool(user.has_perm("memories.change_duplicatepair"))
 
-    @admin.display(description=gettext_lazy("Memory"))
+    @admin.display(description=gettext_lazy("Older memory"))
     def eine(self, obj: DuplicatePair) -> SafeString:
         """The older memory, leading to its page."""
         return _link(obj, obj.first_id, obj.first_titel)  # type: ignore[attr-defined]
 
-    @admin.display(description=gettext_lazy("Other memory"))
+    @admin.display(description=gettext_lazy("Newer memory"))
     def andere(self, obj: DuplicatePair) -> SafeString:
         """The newer one."""
         return _link(obj, obj.second_id, obj.second_titel)  # type: ignore[attr-defined]
