@@ -1,6 +1,5 @@
 """The one door to the tools: frame, help?, validate, authorise, handler, answer. REST and MCP are thin over it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
@@ -180,8 +179,7 @@ def _idempotency_key(given: str) -> str:
 
 def _digest(tool: Tool, arguments: Any, version: int | None) -> str:
     """What tells one call from another, however it is spelled as JSON."""
-    text = json.dumps([tool.name, arguments, version], sort_keys=True)
-    return sha256(text.encode()).hexdigest()
+    return sha256(jsonbody.canonical([tool.name, arguments, version])).hexdigest()
 
 
 def is_failure(answer: Answer) -> bool:

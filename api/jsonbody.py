@@ -76,6 +76,14 @@ def write(value: Any) -> bytes:
         return json.dumps(value, default=_written).encode("ascii")
 
 
+def canonical(value: Any) -> bytes:
+    """The same bytes for the same value, however it was spelled; as MessagePack, which writes no digits of numbers."""
+    try:
+        return msgspec.msgpack.encode(value, order="deterministic")
+    except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, a number beyond 64 bits
+        return json.dumps(value, sort_keys=True).encode("ascii")
+
+
 def _written(value: msgspec.Raw) -> Any:
     """What a part that was written before says."""
     return json.loads(bytes(value))

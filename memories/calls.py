@@ -5,7 +5,7 @@ What a key has used is counted by the database when the record is stored (migrat
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,14 +13,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
-from django.db.models import Model
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories.errors import BrainError, InternalFault, TooMany, Unavailable
 from memories.models import CallRecord, Recall, RecalledSearch
 from memories.principal import Principal
-from memories.writing import turn
+from memories.writing import insert_rows, turn
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ def _check(call: Metered, now: datetime) -> None:
 def _begin(call: Metered, now: datetime) -> int:
     begun = {"gesamt": call.entries, "erfolgreich": 0, "fehlgeschlagen": 0, "code": BEGUN, "dauer_ms": None}
     with turn():
-        return _insert(CallRecord, [_told(call, now) | begun], returning=True)
+        return insert_rows(CallRecord, [_told(call, now) | begun], returning=True)
 
 
 def _end(call: Metered, now: datetime, pk: int | None, dauer_ms: int) -> None:
@@ -129,41 +128,24 @@ def _end(call: Metered, now: datetime, pk: int | None, dauer_ms: int) -> None:
                 CallRecord.objects.filter(pk=pk).update(**outcome)
             elif call.recalled and settings.BRAIN_RECALL_DAYS:
                 with transaction.atomic():
-                    _recall(call, _insert(CallRecord, [_told(call, now) | outcome], returning=True))
+                    _recall(call, insert_rows(CallRecord, [_told(call, now) | outcome], returning=True))
             else:
-                _insert(CallRecord, [_told(call, now) | outcome])
+                insert_rows(CallRecord, [_told(call, now) | outcome])
     except (DatabaseError, InterfaceError) as error:
         log.warning("The record of a call could not be stored: %s", type(error).__name__)
 
 
 def _recall(call: Metered, record: int) -> None:
     """Note which memories a search gave away."""
-    _insert(RecalledSearch, [{"call_id": record, "suche": call.suche}])
+    insert_rows(RecalledSearch, [{"call_id": record, "suche": call.suche}])
     parts = [kennung.partition("_") for kennung in call.recalled]
-    _insert(
+    insert_rows(
         Recall,
         [
             {"search_id": record, "typ": typ, "memory_id": int(key), "rang": rang}
             for rang, (typ, _underscore, key) in enumerate(parts, 1)
         ],
     )
-
-
-def _insert(model: type[Model], rows: Sequence[Mapping[str, Any]], *, returning: bool = False) -> int:
-    """Store rows of these columns; the key of one row, when it is asked for.
-
-    By hand, since every call does it: the ORM takes several times as long.
-    """
-    quote = connection.ops.quote_name
-    marks = f"({', '.join(['%s'] * len(rows[0]))})"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            # Names of tables and columns come from the models; every value is a parameter.
-            f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(map(quote, rows[0]))}) "  # noqa: S608, SLF001
-            f"VALUES {', '.join([marks] * len(rows))}{' RETURNING id' if returning else ''}",
-            [value for row in rows for value in row.values()],
-        )
-        return int(cursor.fetchone()[0]) if returning else 0
 
 
 def _told(call: Metered, now: datetime) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Safe repeats: a call with an idempotency key takes effect once, however often it is sent, wherever it was cut off."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +13,7 @@ from memories.errors import KeyReused
 from memories.kinds import KINDS
 from memories.models import HandledEntry, RepeatableCall
 from memories.services import Done
+from memories.writing import insert_rows
 
 KEPT = timedelta(hours=24)
 
@@ -32,9 +34,9 @@ class Repeat:
     def keep(self, outcomes: Mapping[int, object]) -> None:
         """Note those that are stored, in the transaction that stores them."""
         done = {place: outcome for place, outcome in outcomes.items() if isinstance(outcome, Done)}
-        HandledEntry.objects.bulk_create(
-            HandledEntry(call_id=self.pk, place=place, outcome=_told(outcome)) for place, outcome in done.items()
-        )
+        if done:
+            rows = [{"call_id": self.pk, "place": n, "outcome": json.dumps(_told(each))} for n, each in done.items()]
+            insert_rows(HandledEntry, rows)
 
     def finish(self, answer: str) -> None:
         """Keep the answer of the first execution that came to its end."""

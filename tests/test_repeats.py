@@ -13,6 +13,7 @@ from memories import repeats
 from memories.models import HandledEntry, LongtermMemory, RepeatableCall, ShorttermMemory
 from memories.writing import write_in_groups
 from tests.conftest import Agent, note
+from tests.doors import raw
 from tests.trouble import database_away, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,6 +65,22 @@ def test_the_body_counts_not_its_spelling(anna: Agent) -> None:
     body = json.dumps(turned, indent=3)
     again = anna.http.post("/api/tools/", body, content_type="application/json", headers={"Idempotency-Key": "k1"})
     assert again.json() == first
+
+
+@pytest.mark.parametrize(
+    "value", ["1e400", "-1e400", str(2**70), str(2**70 + 1), '"\\ud800"', '"\\udfff"', "null", "1", "2"]
+)
+def test_values_that_no_database_keeps_tell_calls_apart_as_well(anna: Agent, value: str) -> None:
+    def sent(number: str) -> Any:
+        entry = json.dumps(note(embedding=["X"])).replace('"X"', number)
+        body = f'{{"inhalt": {{"nutzer": "anna", "agent": "planer", "memories": [{entry}]}}}}'
+        return raw(anna, body, f"/api/tools/{INSERT}/", **{"Idempotency-Key": "k1"})
+
+    assert sent(value).status_code == 200
+    assert sent(value).content == sent(value).content
+    assert sent(f"{value}, 1").status_code == 409
+    other = {"1e400": "null", "1": "1.0"}.get(value, "7")
+    assert sent(other).status_code == 409
 
 
 def test_keys_of_different_access_keys_do_not_meet(anna: Agent, ben: Agent) -> None:
