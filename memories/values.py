@@ -33,14 +33,16 @@ def clean_text(text: str, feld: str | None) -> str:
 
 
 def as_claimed(value: object, limit: int) -> str:
-    """Whatever a caller sent as an identifier, as a text that can be kept in a record of the call."""
+    """Whatever a caller sent as an identifier, as a text that can be kept in a record of the call: that of the
+    identifier, when it is one.
+    """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return ""
     try:
-        text = str(value)[:limit]
+        text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
     except ValueError:  # more digits than Python turns into text
         return ""
-    return _LONE_SURROGATE.sub("?", text.replace("\0", "?"))
+    return unicodedata.normalize("NFC", _LONE_SURROGATE.sub("?", text.replace("\0", "?")))[:limit]
 
 
 def limited_text(text: str, feld: str, limit: int) -> str:
