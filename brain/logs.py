@@ -1,5 +1,6 @@
 """How the log tells of faults: where they arose and of which class, without their texts, which may quote memories."""
 
+import copy
 import logging
 import threading
 import traceback
@@ -7,6 +8,7 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+_REFUSALS = "django.security."
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 
@@ -14,11 +16,15 @@ _CONTEXT = "During handling of the above exception, another exception occurred:"
 class Formatter(logging.Formatter):
     """Lines with tracebacks that hold places and classes alone.
 
-    A database quotes the row that it refuses, Python the value that it cannot convert, and a cause its own.
+    A database quotes the row that it refuses, Python the value that it cannot convert, and a cause its own. Django
+    quotes the header for which it refuses a request; the logger's name says which check it was.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         """The line; what another formatter made of the traceback is not reused, nor ours by another."""
+        if record.name.startswith(_REFUSALS):
+            record = copy.copy(record)
+            record.msg, record.args = "A request was refused", ()
         kept, record.exc_text = record.exc_text, None
         try:
             return super().format(record)

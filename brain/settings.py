@@ -241,6 +241,8 @@ if BRAIN_OAUTH:
     ALLOWED_HOSTS.append(urlsplit(BRAIN_OAUTH).hostname or "")
     # A proxy in front speaks https; forms that come from there are ours.
     CSRF_TRUSTED_ORIGINS = [BRAIN_OAUTH]
+    # Answers go by http to programs on the person's own machine alone, see oauth.addresses.
+    SILENCED_SYSTEM_CHECKS.append("oauth2_provider.W008")
     REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"] = ["oauth.authentication.KeyOrTokenAuthentication"]
     OAUTH2_PROVIDER = {
         "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",  # codes and refresh tokens, nothing else

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,11 @@ def told(folder: Path, **more: str) -> dict[str, Any]:
     return answers
 
 
-def test_the_deployment_check_finds_nothing(tmp_path: Path) -> None:
-    given = environment(tmp_path, BRAIN_HTTPS="1")
+@pytest.mark.parametrize("more", [{}, {"BRAIN_OAUTH": "https://brain.example.org"}], ids=["alone", "with OAuth"])
+def test_the_deployment_check_finds_nothing(tmp_path: Path, more: dict[str, str]) -> None:
+    if more and find_spec("oauth2_provider") is None:
+        pytest.skip("Left out: OAuth, whose packages are not installed.")
+    given = environment(tmp_path, BRAIN_HTTPS="1", **more)
     done = run(["manage.py", "check", "--deploy", "--fail-level", "WARNING"], given)
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout

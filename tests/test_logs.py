@@ -100,6 +100,21 @@ def use(agent: Agent) -> None:
     Client(headers={"Authorization": f"Basic {agent.key}"}).get("/api/tools/")
 
 
+@pytest.mark.parametrize("path", ["/admin/", "/api/tools/", "/mcp", "/healthz", "/nothing"])
+def test_what_a_foreign_host_calls_itself_stays_out_of_the_log(path: str) -> None:
+    refused = 0
+    with log_of_all() as told:
+        for host in (f"{NAME}.example", f"{NAME} x", f"{NAME}:99999999", "\u00e4" * 9):
+            response = Client(raise_request_exception=False).get(path, headers={"Host": host})
+            refused += response.status_code == 400
+        headers = {"Origin": f"https://{NAME}.example", "Referer": f"https://{NAME}.example/{TAG}"}
+        foreign = Client(enforce_csrf_checks=True).post("/admin/login/", {}, headers=headers)
+    assert foreign.status_code == 403
+    assert told.getvalue().count("django.security.DisallowedHost: A request was refused") == refused
+    assert told.getvalue().count("django.security.csrf: A request was refused") == 1
+    silent(told.getvalue(), NAME.lower(), "\u00e4", "\\xe4")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_calls_that_succeed_and_calls_that_fail_leave_no_text_in_the_log(anna: Agent) -> None:
     with connection.cursor() as cursor:
