@@ -5,6 +5,7 @@ import re
 import time
 from base64 import b32decode
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from axes.models import AccessAttempt
@@ -292,8 +293,9 @@ def test_the_machine_gives_out_a_recovery_code(anna: Client, capsys: pytest.Capt
 def test_where_it_is_required_people_are_led_to_the_page_first(anna: Client) -> None:
     for address in ("/admin/", "/admin/memories/longtermmemory/", "/admin/password_change/"):
         response = anna.get(address)
-        assert (response.status_code, response["Location"]) == (302, PAGE)
-    assert anna.post("/admin/password_change/", {}).status_code == 302
+        assert (response.status_code, response["Location"]) == (302, f"{PAGE}?next={address}")
+    posted = anna.post("/admin/password_change/", {})
+    assert (posted.status_code, posted["Location"]) == (302, PAGE)
     assert "everybody needs a second factor" in anna.get(PAGE).content.decode()
     assert anna.post("/i18n/setlang/", {"language": "de"}).status_code == 302
     switched_on(anna)
@@ -320,3 +322,24 @@ def test_clocks_may_differ_by_half_a_minute(anna: Client) -> None:
     page = anna.post(PAGE, {"otp_token": code_of(secret, -1), "switch_on": "x"}).content.decode()
     assert "recovery-codes" in page
     assert sign_in(code_of(secret, -1)).status_code == 200
+
+
+@override_settings(BRAIN_TOTP_REQUIRED=True)
+@pytest.mark.parametrize(
+    ("wanted", "goes_on"),
+    [
+        ("/admin/memories/tag/?q=a&p=2", "/admin/memories/tag/?q=a&amp;p=2"),
+        *((foreign, "/admin/") for foreign in ("https://evil.example/", "//evil.example/", "javascript:alert(1)", "")),
+    ],
+)
+def test_whoever_was_led_to_the_page_goes_on_where_he_wanted_but_nowhere_else(
+    anna: Client, wanted: str, goes_on: str
+) -> None:
+    address = f"{PAGE}?{urlencode({'next': wanted})}"
+    if goes_on != "/admin/":
+        address = anna.get(wanted)["Location"]
+    secret = shown_secret(anna.get(address).content.decode())
+    page = anna.post(address, {"otp_token": code_of(secret), "switch_on": "x"}).content.decode()
+    assert f'<a class="button" href="{goes_on}">' in page
+    assert not re.search("""(href|action)="[^"/]*(//|:)[^"]*(evil|alert)""", page)
+    assert anna.get("/admin/").status_code == 200

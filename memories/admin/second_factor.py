@@ -9,12 +9,13 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth import logout
+from django.contrib.auth import REDIRECT_FIELD_NAME, logout
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -70,7 +71,7 @@ def _on(request: HttpRequest, user: User) -> HttpResponse:
             request.session.cycle_key()
             django_otp.login(request, device)
             note(request, user, _("Second factor switched on."))
-            return _page(request, _("The second factor is on"), codes=codes)
+            return _page(request, _("The second factor is on"), codes=codes, next=_wanted(request))
         form.add_error("otp_token", _("This is not the code. Check the clock of the device, and try the next code."))
     address = second_factor.link(user, secret)
     return _page(
@@ -102,6 +103,13 @@ def _off(request: HttpRequest, user: User) -> HttpResponse:
 def _page(request: HttpRequest, title: str, **more: Any) -> HttpResponse:
     context = {**admin.site.each_context(request), "title": title, **more}
     return TemplateResponse(request, "admin/memories/second_factor.html", context)
+
+
+def _wanted(request: HttpRequest) -> str:
+    """The page of ours that somebody wanted when he was led here, else the start page."""
+    wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
+    ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if ours else reverse("admin:index")
 
 
 def qr(text: str) -> SafeString:
@@ -139,5 +147,6 @@ class SecondFactorMiddleware:
             return redirect_to_login(request.get_full_path())
         match = request.resolver_match
         if settings.BRAIN_TOTP_REQUIRED and match is not None and match.view_name not in _OPEN:
-            return HttpResponseRedirect(reverse(PAGE))
+            wanted = request.get_full_path() if request.method == "GET" else ""
+            return redirect_to_login(wanted, reverse(PAGE)) if wanted else HttpResponseRedirect(reverse(PAGE))
         return None

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import override_settings
 from django.utils import timezone
+from django.utils.html import escape
+from django_otp.oath import TOTP
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
 
 from memories.models import AccessKey, LongtermVersion
@@ -337,3 +340,15 @@ def test_codes_go_to_registered_addresses_alone(claude: Connector, address: str)
     response = claude.operator.post(claude.question(redirect_uri=address), {"key": key().pk, "allow": "1"})
     assert response.status_code == 400
     assert not Connection.objects.exists()
+
+
+@override_settings(BRAIN_TOTP_REQUIRED=True)
+def test_whoever_has_to_set_up_a_second_factor_first_comes_back_to_the_page(claude: Connector) -> None:
+    led = claude.ask()
+    assert led.status_code == 302
+    page = claude.operator.get(led["Location"]).content.decode()
+    secret = page.partition('<code class="secret">')[2].partition("<")[0].replace(" ", "")
+    code = f"{TOTP(base64.b32decode(secret)).token():06}"
+    shown = claude.operator.post(led["Location"], {"otp_token": code, "switch_on": "x"}).content.decode()
+    assert f'href="{escape(claude.question())}"' in shown
+    assert claude.ask().status_code == 200
