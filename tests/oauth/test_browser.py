@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from tests.oauth.connector import Connector, key, registered
-from tests.test_admin_browser import LOOKS, PASSWORD, PICTURES, Browser, Visitor, anna, browser, expect
+from tests.test_admin_browser import LOOKS, PASSWORD, Browser, Visitor, anna, browser, expect, picture
 
 __all__ = ["anna", "browser"]  # fixtures
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,7 +54,7 @@ def test_a_person_lends_the_rights_of_a_key(
     page.fill("#id_password", PASSWORD)
     page.click("#login-form input[type=submit]")
     expect(page.locator("#content-main")).to_contain_text("a program on your own machine")
-    page.screenshot(path=PICTURES / f"oauth-{look}.png", full_page=True)
+    picture(page, "oauth", look)
     page.get_by_label("zweiter (zweiter)").check()
     page.get_by_role("button", name="Allow", exact=True).click()
     expect(page.locator("body")).to_have_text("Connected.")
