@@ -71,11 +71,12 @@ DOES = {
     "export_csv": "read",
     "export_jsonl": "read",
     "suggest": "read",
+    "views": "read",
     "add": "write",
     "delete": "delete",
     "restore": "restore",
     # Of these no more is said here than that they show and change nothing that is foreign.
-    **dict.fromkeys(("bulk", "compare", "merge", "trash", "undo"), ""),
+    **dict.fromkeys(("bulk", "compare", "merge", "trash", "undo", "view", "columns"), ""),
 }
 MADE_BY_HAND = {"duplicatepair", "importjob"}  # of these there are no rows
 
@@ -236,7 +237,7 @@ def opens(who: Who, name: str, side: Side) -> bool | None:
 def opens_memory(who: Who, page: str, side: Side, kind: str) -> bool | None:
     """The same for the pages of memories."""
     match page:
-        case "changelist" | "suggest":
+        case "changelist" | "suggest" | "views":
             return True
         case "export_csv" | "export_jsonl":
             return bool(EXPORTING & set(who.roles))

@@ -75,6 +75,7 @@ class List(ChangeList):
     """
 
     search_form_class = SearchForm
+    whole_list = "?"  # its address without filters
     model_admin: Any
     paginator: Any
     looked_through: Any = None  # the place of the last row that was looked through, when there are more

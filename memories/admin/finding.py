@@ -13,12 +13,21 @@ from memories.filters import Filter
 from memories.models.access import principal_of
 
 MOST_FOUND = 300
+VIEW_VAR = "sicht"  # the number of the person's view that is open
+WHOLE_LIST = "0"  # instead of a number: none, not even the one that opens by itself
 
 
 class MemoryList(List):
     """A list whose search ranks."""
 
+    whole_list = f"?{VIEW_VAR}={WHOLE_LIST}"
     has_more = False  # whether more was found than is shown
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        """The parameters that are filters."""
+        found = super().get_filters_params(params)
+        found.pop(VIEW_VAR, None)
+        return found
 
     def bounded(self, request: HttpRequest, rows: Any) -> Any:
         """What was found, the best first, unless the list is sorted by a column."""

@@ -3,12 +3,14 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -24,6 +26,7 @@ from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallT
 from memories.admin.history import url_of
 from memories.admin.reading import ReadingAdmin
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
+from memories.admin.saved import SavedAdmin
 from memories.admin.suggesting import SuggestingAdmin
 from memories.admin.trash import TrashingAdmin
 from memories.errors import BrainError, Conflict
@@ -36,22 +39,21 @@ from memories.search.embedder import serving
 from memories.suggestions import has_index
 
 _MOST_RELEVANT = 100
-_TAGS_SHOWN = 120  # characters
+_TAGS_SHOWN = 80  # characters
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
-class MemoryAdmin(ReadingAdmin, SuggestingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
+class MemoryAdmin(ReadingAdmin, SavedAdmin, SuggestingAdmin, ExportingAdmin, TrashingAdmin, BulkAdmin, DeletingAdmin):
     """A kind of memory."""
 
     fixed: ClassVar[tuple[str, ...]]  # said when a memory is stored, and the same ever after
     main: ClassVar[tuple[str, ...]]
     further: ClassVar[tuple[str, ...]]
-    list_display: Any
-    list_filter: ClassVar[tuple[Any, ...]]
 
     is_walked = True
     ordering = ("-erstellt_am", "-pk")
-    sortable_by = ("aktualisiert_am",)
+    sortable_by = ("aktualisiert_am", "erstellt_am")
+    further_columns = ("erstellt_am",)
     search_help_text = gettext_lazy(
         "Finds words in other forms, in compounds and misspelt, too, the best first, also what is no longer valid. "
         '"Quotation marks" hold a phrase together, a minus leaves a word out; an ID such as longterm_41 finds it.'
@@ -108,6 +110,12 @@ class MemoryAdmin(ReadingAdmin, SuggestingAdmin, ExportingAdmin, TrashingAdmin, 
         """Whether each reach of the person has an index."""
         reaches = principal_of(request.user).reaching(Action.READ, self.kind.typ)
         return has_index(self.kind, reaches) if all(reach.limits() for reach in reaches) else None
+
+    def action_checkbox(self, obj: Memory) -> SafeString:
+        """The box to tick, called by the ID: titles are long."""
+        told = _("Select %(id)s") % {"id": obj.kennung}
+        box = '<input type="checkbox" name="{}" value="{}" class="action-select" aria-label="{}">'
+        return format_html(box, ACTION_CHECKBOX_NAME, obj.pk, told)
 
     @admin.display(description=gettext_lazy("ID"))
     def kennung(self, obj: Memory) -> str:

@@ -21,6 +21,7 @@ from memories.models.repeat import HandledEntry, RepeatableCall
 from memories.models.search import EmbeddingProfile, PastEntry, SearchEntry, VectorBlock, Word
 from memories.models.tag import BrainTag, LongtermTag, ShorttermTag, Tag, TagLink
 from memories.models.transfer import ImportedMemory, ImportJob, ImportLine, Installation, OpenReference, Stage
+from memories.models.view import ListSetting, SavedView
 
 __all__ = [
     "AccessKey",
@@ -40,6 +41,7 @@ __all__ = [
     "Installation",
     "KeyUsage",
     "Likeness",
+    "ListSetting",
     "LongtermMemory",
     "LongtermTag",
     "LongtermVersion",
@@ -50,6 +52,7 @@ __all__ = [
     "Recall",
     "RecalledSearch",
     "RepeatableCall",
+    "SavedView",
     "ScopeTyp",
     "SearchEntry",
     "ServiceAccount",
