@@ -69,7 +69,7 @@ INSTALLED_APPS = [
     "django_otp.plugins.otp_totp",
     "django_otp.plugins.otp_static",
     "django.forms",  # so that templates/ comes before its own
-    "django.contrib.admin",
+    "brain.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -18,6 +18,7 @@ from memories.filters import Filter
 from memories.kinds import KINDS, Kind
 from memories.models import CallRecord, DuplicatePair, Version
 from memories.principal import Action, Principal
+from memories.proposals import waiting
 from memories.search import engine
 from memories.search.engine import Groups, Match, well_planned
 from memories.search.reach import FIRST_PART, STALE, groups
@@ -118,6 +119,17 @@ def near_duplicates(principal: Principal) -> Counted:
     """The pairs that nobody has merged or dismissed yet, of which the person may see both memories."""
     pairs = DuplicatePair.objects.visible_to(principal).filter(abgelehnt=False)
     return Counted.up_to(pairs[: MOST + 1].count())
+
+
+def proposed(principal: Principal) -> Counted:
+    """The memories of all kinds that wait for approval. One statement."""
+    first, *others = (waiting(kind, principal).order_by().values("pk") for kind in KINDS)
+    return Counted.up_to(first.union(*others, all=True)[: MOST + 1].count())
+
+
+def proposals_of(kind: Kind, principal: Principal) -> Counted:
+    """Those of one kind."""
+    return Counted.up_to(waiting(kind, principal)[: MOST + 1].count())
 
 
 def failed(calls: QuerySet[CallRecord]) -> QuerySet[CallRecord]:

@@ -1,7 +1,7 @@
 """Proposals: what keys under review have stored waits here for a person, who approves or rejects it."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
@@ -54,8 +54,14 @@ def queue(limit: int, weiter: str | None, principal: Principal) -> Page[Proposal
         found.extend(rows.order_by("-erstellt_am", "-pk")[: limit + 1])
     page = nlargest(limit + 1, found, key=_order)
     shown = page[:limit]
+    return Page(told(shown, principal), cursor(_QUERY, _order(shown[-1])) if len(page) > limit else None)
+
+
+def told(memories: Iterable[Memory], principal: Principal) -> list[Proposal]:
+    """These proposed memories, with what helps to decide on them."""
+    shown = list(memories)
     firsts = _firsts(shown, principal)
-    proposals = [
+    return [
         Proposal(
             kind := _kind(memory),
             memory,
@@ -64,7 +70,6 @@ def queue(limit: int, weiter: str | None, principal: Principal) -> Page[Proposal
         )
         for memory in shown
     ]
-    return Page(proposals, cursor(_QUERY, _order(shown[-1])) if len(page) > limit else None)
 
 
 def _order(memory: Memory) -> tuple[datetime, int, int]:

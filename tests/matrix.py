@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.keys import make_key
-from memories.kinds import KINDS
+from memories.kinds import BRAIN, KINDS
 from memories.models import (
     AccessKey,
     CallRecord,
@@ -30,6 +30,8 @@ from memories.models import (
     RepeatableCall,
     ServiceAccount,
 )
+from memories.principal import Origin, Principal, Reach
+from memories.services import Done, insert
 from tests.conftest import Agent
 
 ALL = frozenset({"longterm", "shortterm", "brain"})
@@ -82,7 +84,7 @@ WANDAS = Side("foreign", "wanda", "koch", "room", "77", "Quarzfels", "Opalglanz"
 
 
 def stored(side: Side, builder: Agent) -> Side:
-    """The side with its memories: of each kind a live one of two versions, and a deleted one."""
+    """The side with its memories: of each kind a live one of two versions, a deleted one, and a proposed one."""
     agent = Agent(builder.key, nutzer=side.nutzer, agent=side.agent)
     references = {"ticket": side.secret}
     live, gone = {}, {}
@@ -100,7 +102,20 @@ def stored(side: Side, builder: Agent) -> Side:
         _done(agent, "update_brain_memory", references, ID=found["brain"], inhalt=text)
     for kind, kennung in gone.items():
         _done(agent, f"delete_brain_{tool_part(kind)}", references, IDs=[kennung], grund=side.secret)
+    _propose(side)
     return replace(side, live=live, gone=gone)
+
+
+def _propose(side: Side) -> None:
+    """A proposal of each kind, near to the side's memories."""
+    origin = Origin(Principal(reaches=(Reach(),), proposes=True), side.nutzer, side.agent, "rest", "test")
+    text = f"{side.word} {side.secret} mit Kündigungsfrist"
+    for kind in KINDS:
+        draft = {"nutzer": side.nutzer, "agent": side.agent, "tag_namen": [side.tag]}
+        draft |= {kind.memories.SCOPE: side.scope, kind.memories.RECORD: side.record}
+        draft |= dict.fromkeys(kind.memories.TEXTS[:2], text)
+        draft |= {"memory_typ": "arbeit"} if kind is BRAIN else {}
+        assert isinstance(insert(kind, [draft], origin)[0], Done)
 
 
 def _done(agent: Agent, tool: str, references: Any, **inhalt: Any) -> str:

@@ -15,6 +15,7 @@ from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
 from memories.admin.people import GroupAdmin, UserAdmin
 from memories.admin.profiles import EmbeddingProfileAdmin
+from memories.admin.proposals import QUEUE
 from memories.admin.recalls import RecallAdmin
 from memories.admin.signing_in import SignInForm
 from memories.admin.tags import TagAdmin
@@ -55,11 +56,14 @@ ADMINS = (
     (Group, GroupAdmin),
 )
 
+PAGES = (QUEUE,)
+
 for stock in (User, Group, StaticDevice, TOTPDevice):
     admin.site.unregister(stock)
 for model, model_admin in ADMINS:
     admin.site.register(model, model_admin)
 
+admin.site.pages = PAGES  # type: ignore[attr-defined]
 admin.site.site_header = admin.site.site_title = "Brain"
 admin.site.index_title = gettext_lazy("Overview")
 admin.site.index_template = "admin/memories/start.html"

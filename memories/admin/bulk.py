@@ -95,7 +95,11 @@ Run = Callable[[Kind, Sequence[int], Mapping[str, Any], Origin], Outcomes]
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """One action: what it is called, what it needs, and what carries it out. `where` is the list that offers it."""
+    """One action: what it is called, what it needs, and what carries it out. `where` is the list that offers it.
+
+    One with `only` is offered while the list is filtered by that parameter. `done` is told of a row in place of its new
+    version.
+    """
 
     name: str
     title: Promise
@@ -105,6 +109,8 @@ class Bulk:
     form: type[ReasonForm] = ReasonForm
     kinds: Sequence[Kind] = KINDS
     where: str = "changelist"
+    only: str = ""
+    done: Promise | None = None
 
 
 def _add_tags(kind: Kind, keys: Sequence[int], data: Mapping[str, Any], origin: Origin) -> Outcomes:
@@ -164,6 +170,14 @@ def _promote(_kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin:
     return dict(zip(keys, services.promote(keys, origin), strict=True))
 
 
+def _approve(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: Origin) -> Outcomes:
+    return dict(zip(keys, services.approve(kind, dict.fromkeys(keys), origin), strict=True))
+
+
+def _reject(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: Origin) -> Outcomes:
+    return dict(zip(keys, services.reject(kind, dict.fromkeys(keys), origin), strict=True))
+
+
 def _restore(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: Origin) -> Outcomes:
     """To the newest version, which is what a deleted memory held last."""
     versions = kind.versions.objects.visible_to(origin.principal, Action.RESTORE).filter(memory_id__in=keys)
@@ -206,6 +220,24 @@ BULKS = (
         kinds=(SHORTTERM,),
     ),
     Bulk(
+        "approve",
+        gettext_lazy("Approve…"),
+        gettext_lazy("From then on agents see them, and searches find them."),
+        Action.WRITE,
+        _approve,
+        only="vorgeschlagen",
+        done=gettext_lazy("Approved."),
+    ),
+    Bulk(
+        "reject",
+        gettext_lazy("Reject…"),
+        gettext_lazy("They go into the trash; from there they come back as proposals."),
+        Action.WRITE,
+        _reject,
+        only="vorgeschlagen",
+        done=gettext_lazy("Rejected; it lies in the trash."),
+    ),
+    Bulk(
         "restore",
         gettext_lazy("Restore…"),
         gettext_lazy("Each comes back with what it held last, as a new version."),
@@ -222,6 +254,7 @@ def offered(request: HttpRequest, kind: Kind, where: str) -> dict[str, Any]:
         bulk.name: (_asking(bulk), bulk.name, bulk.title)
         for bulk in BULKS
         if bulk.where == where and kind in bulk.kinds and may(request, bulk.action, kind)
+        if not bulk.only or bulk.only in request.GET
     }
 
 
@@ -349,9 +382,9 @@ class BulkAdmin(BrainAdmin):
         rows = self.kind.versions if bulk.where == "trash" else self.kind.memories
         key = "memory_id" if bulk.where == "trash" else "pk"
         seen = set(rows.objects.visible_to(origin.principal).filter(**{f"{key}__in": keys}).values_list(key, flat=True))
-        return [self._told(key, outcomes.get(key) or _refused(key in seen)) for key in keys]
+        return [self._told(bulk, key, outcomes.get(key) or _refused(key in seen)) for key in keys]
 
-    def _told(self, key: int, outcome: services.Outcome) -> Told:
+    def _told(self, bulk: Bulk, key: int, outcome: services.Outcome) -> Told:
         kennung = f"{self.kind.typ}_{key}"
         if isinstance(outcome, BrainError):
             return Told(kennung, _history(kennung), good=False, text=str(outcome.meldung))
@@ -359,7 +392,7 @@ class BulkAdmin(BrainAdmin):
             return Told(kennung, _history(kennung), good=True, text=_("Already so; no new version."))
         if outcome.verweis:
             return Told(kennung, _history(kennung), good=True, text=_("Now %(id)s.") % {"id": outcome.kennung})
-        text = _("Stored as version %(number)d.") % {"number": outcome.version}
+        text = str(bulk.done or _("Stored as version %(number)d.") % {"number": outcome.version})
         return Told(kennung, _history(kennung), good=True, text=text)
 
 

@@ -69,6 +69,8 @@ def _shown(kind: Kind, name: str, before: Row, after: Row) -> SafeString:
 def shown_value(row: Memory | Version, name: str) -> str:
     """A value as people read it: moments in the server's time zone, choices by their names."""
     value = getattr(row, name)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
     if isinstance(value, datetime):
         local = timezone.localtime(value)
         return f"{formats.date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S}"
@@ -161,7 +163,7 @@ def _left_out(count: int) -> str:
 def whole(kind: Kind, row: Version) -> list[tuple[str, Any]]:
     """A version's fields with their names for people; the embedding as its state."""
     names: list[str] = [field.name for field in kind.memories._meta.concrete_fields if hasattr(row, field.name)]  # noqa: SLF001
-    apart = {"id", "version", "tag_namen", *_EMBEDDING}
+    apart = {"id", "version", "tag_namen", *_EMBEDDING, *([] if row.vorgeschlagen else ["vorgeschlagen"])}
     return [
         *((label_of(kind, name), shown_value(row, name)) for name in names if name not in apart),
         (_("Tags"), ", ".join(row.tag_namen)),

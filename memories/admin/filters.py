@@ -230,6 +230,20 @@ class VectorFilter(ChoiceFilter):
         return found
 
 
+class ProposedFilter(ChoiceFilter):
+    """Whether it waits for approval; an index in the list's order has those."""
+
+    title = _("approval")
+    parameter_name = "vorgeschlagen"
+    indexed = True
+    options = [("ja", _("Waiting for approval"))]
+
+    def narrowed(self, queryset: QuerySet[Any], chosen: str) -> QuerySet[Any]:
+        """The proposed ones."""
+        del chosen
+        return queryset.filter(vorgeschlagen=True)
+
+
 class AktionFilter(ChoiceFilter):
     """What a version came from."""
 

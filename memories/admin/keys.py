@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LIMITS = ("typen", "nutzer", "agent", "scope", "scope_vk")
 _KEY_LIMITS = (*LIMITS, "tools")
-_MAY = ("may_write", "may_delete", "may_restore", "portable")
+_MAY = ("may_write", "may_delete", "may_restore", "pruefpflicht", "portable")
 _ASKED = ("account", "name", *_MAY, "expires_at")
 _QUOTA = ("calls_a_minute", "entries_a_day", "bytes_a_day")
 _HELP = {
@@ -155,7 +155,7 @@ class AccessKeyAdmin(BrainAdmin):
         """The limits in short."""
         found = {name: getattr(obj, name) for name in _KEY_LIMITS}
         told = [f"{name}: {', '.join(only) or '–'}" for name, only in found.items() if only is not None]
-        return "; ".join(told) or _("none")
+        return "; ".join([_("review required")] * obj.pruefpflicht + told) or _("none")
 
     @admin.display(description=gettext_lazy("State"))
     def zustand(self, obj: AccessKey) -> str:

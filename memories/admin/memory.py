@@ -24,6 +24,7 @@ from memories.admin.exporting import ExportingAdmin
 from memories.admin.finding import MemoryList
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
+from memories.admin.proposals import marked
 from memories.admin.reading import ReadingAdmin
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
 from memories.admin.saved import SavedAdmin
@@ -124,8 +125,8 @@ class MemoryAdmin(ReadingAdmin, SavedAdmin, SuggestingAdmin, ExportingAdmin, Tra
 
     @admin.display(description=gettext_lazy("Title"))
     def kurz(self, obj: Memory) -> str:
-        """The first words."""
-        return truncatechars(str(obj), 80)
+        """The first words, and whether it is proposed."""
+        return marked(obj, truncatechars(str(obj), 80))
 
     @admin.display(description=gettext_lazy("Tags"))
     def schlagworte(self, obj: Memory) -> str:
@@ -278,6 +279,7 @@ class NoteAdmin(MemoryAdmin):
         filters.AgentFilter,
         filters.AgeFilter,
         filters.VectorFilter,
+        filters.ProposedFilter,
     )
     list_display: Any = (
         "kennung",
@@ -354,6 +356,7 @@ class BrainMemoryAdmin(MemoryAdmin):
         filters.AgentFilter,
         filters.AgeFilter,
         filters.VectorFilter,
+        filters.ProposedFilter,
         filters.ExpiredFilter,
     )
     list_display = (

@@ -60,7 +60,7 @@ class ReadingAdmin(HistoryAdmin):
         found = similar.similar(self.kind, memory, principal_of(request.user))
         context = {
             "heading": memory.texts[0],
-            "found": [(each.memory, url_of("change", each.kind, each.memory.pk), _why(each)) for each in found],
+            "found": [(each.memory, url_of("change", each.kind, each.memory.pk), told_why(each)) for each in found],
             "pages": self._pages(memory.pk, "similar"),
             "explanation": _(
                 "The nearest memories of all kinds, the nearest first, as far as you may see them. The figures say how "
@@ -94,7 +94,7 @@ class ReadingAdmin(HistoryAdmin):
         return [(url_of(name, self.kind, key), told) for name, told in names.items() if name not in without]
 
 
-def _why(found: similar.Similar) -> str:
+def told_why(found: similar.Similar) -> str:
     """What the two have in common, in per cent."""
     parts: list[tuple[str, float | None]] = [(_("vector"), found.cosine), (_("text"), found.words)]
     return " · ".join(f"{name} {100 * share:.0f} %" for name, share in parts if share is not None)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin import filters
 from memories.admin.base import List, ReadOnlyAdmin, may
 from memories.admin.history import url_of
+from memories.admin.proposals import marked
 from memories.errors import BrainError
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, Kind, parse_id
 from memories.models import Version
@@ -121,8 +122,8 @@ class VersionAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("Title"))
     def kurz(self, obj: Any) -> str:
-        """The first words."""
-        return truncatechars(obj.titel if self.kind is BRAIN else obj.kurzbeschreibung, 60)
+        """The first words, and whether it was proposed then."""
+        return marked(obj, truncatechars(obj.titel if self.kind is BRAIN else obj.kurzbeschreibung, 60))
 
     @admin.display(description=_("Key or person"))
     def wer(self, obj: Version) -> str:

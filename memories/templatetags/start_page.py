@@ -25,6 +25,7 @@ def start_page(context: Any) -> dict[str, Any]:
     user = context["request"].user
     principal = principal_of(user)
     told: dict[str, Any] = {"figures": figures.figures(principal), "most": figures.MOST, "grouped": figures.GROUPED}
+    told["proposed"] = figures.proposed(principal)
     if user.has_perm("memories.view_callrecord"):
         told["failed"] = figures.failed_calls(principal, timezone.now() - timedelta(days=1))
     if user.has_perm("memories.view_duplicatepair"):
