@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.base import ModelForm
+from memories.admin.granting import covers
 from memories.models import AccessKey
 from memories.principal import Action
 from oauth.addresses import may_be_redirected_to
@@ -45,7 +46,7 @@ class Keys(KeyField):
 
 
 class KeyForm(forms.Form):
-    """Whose rights a client gets."""
+    """Whose rights a client gets: those of a key that may do no more than the person."""
 
     key = Keys(
         queryset=AccessKey.objects.none(),
@@ -54,10 +55,11 @@ class KeyForm(forms.Form):
         empty_label=None,
     )
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, lender: Any, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         keys: Any = self.fields["key"]
-        keys.queryset = AccessKey.objects.usable(timezone.now()).select_related("account")
+        usable = AccessKey.objects.usable(timezone.now()).select_related("account")
+        keys.queryset = usable.filter(pk__in=[key.pk for key in usable if covers(lender, key)])
 
 
 class ClientForm(ModelForm):

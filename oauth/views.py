@@ -49,11 +49,11 @@ class AuthorizeView(OAuthLibMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """The page."""
-        return self._page(request, KeyForm())
+        return self._page(request, KeyForm(request.user))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Send the client a code, or that it was refused."""
-        form = KeyForm(request.POST)
+        form = KeyForm(request.user, request.POST)
         allowed = "allow" in request.POST
         if allowed and not form.is_valid():
             return self._page(request, form)

@@ -194,6 +194,7 @@ def test_what_the_roles_may_do() -> None:
 def test_an_administrator_does_not_make_himself_a_superuser() -> None:
     boss = User.objects.create_superuser("boss", password="a long password")
     user = person("adam", "Administrator")
+    Grant.objects.create(user=user, typen=["brain", "longterm"])
     client = client_of(user)
     page = client.get(reverse("admin:auth_user_change", args=[user.pk]))
     assert page.status_code == 200
@@ -207,7 +208,7 @@ def test_an_administrator_does_not_make_himself_a_superuser() -> None:
     user = User.objects.get(pk=user.pk)
     assert not user.is_superuser
     assert not user.user_permissions.exists()
-    assert [grant.typen for grant in user.grants.all()] == [["brain"]]
+    assert [grant.typen for grant in user.grants.order_by("pk")] == [["brain", "longterm"], ["brain"]]
 
 
 def test_pages_of_people_and_calls_open_for_those_who_may(anna: Agent) -> None:

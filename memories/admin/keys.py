@@ -16,9 +16,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.base import BrainAdmin, ModelForm
+from memories.admin.granting import check_reach
 from memories.errors import BrainError
 from memories.keys import canonical_limit, key_name, make_key
 from memories.models import AccessKey
+from memories.models.access import Granted
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
@@ -77,6 +79,12 @@ def limit_fields(*limits: str) -> list[Lines]:
     return [Lines(limit) for limit in limits]
 
 
+def granted_by(form: Any, model: Any) -> Any:
+    """What the form grants, as it would be stored."""
+    names = {field.name for field in Granted._meta.fields} | {"pruefpflicht"}  # noqa: SLF001
+    return model(**{name: value for name, value in form.cleaned_data.items() if name in names})
+
+
 def _named(form: Any) -> str:
     """The form's name in canonical form."""
     try:
@@ -89,6 +97,7 @@ class KeyForm(ModelForm):
     """A key's name and what it may do."""
 
     typen, nutzer, agent, scope, scope_vk, tools = limit_fields(*_KEY_LIMITS)
+    giver: Any = None  # who sends the form, see get_form
 
     class Meta:
         model = AccessKey
@@ -97,6 +106,13 @@ class KeyForm(ModelForm):
     def clean_name(self) -> str:
         """The name in canonical form."""
         return _named(self)
+
+    def clean(self) -> dict[str, Any]:
+        """A key may do no more than whoever makes or changes it."""
+        made: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors:
+            check_reach(self.giver, granted_by(self, AccessKey))
+        return made
 
     def clean_expires_at(self) -> Any:
         """A new expiry lies ahead."""
@@ -149,6 +165,12 @@ class AccessKeyAdmin(BrainAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """What a key has from its making on, and what happened to it."""
         return ("account", "prefix", "zustand", "created_at", "last_used_at", "revoked_at") if obj else ()
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, which knows who sends it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.giver = request.user  # type: ignore[attr-defined]
+        return form
 
     @admin.display(description=gettext_lazy("Limits"))
     def grenzen(self, obj: AccessKey) -> str:

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, Model, OuterRef, QuerySet
@@ -17,25 +19,62 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memories import second_factor
 from memories.admin.base import BrainAdmin, ModelForm
-from memories.admin.keys import LIMITS, limit_fields
+from memories.admin.granting import check_permissions, check_reach, check_roles, may_change, may_change_role
+from memories.admin.keys import LIMITS, granted_by, limit_fields
 from memories.admin.second_factor import PAGE, note, second_factor_view
 from memories.models import Grant
 from memories.roles import TITLES
 
 if TYPE_CHECKING:
     StackedInline = admin.StackedInline[Any, Any]
+    UserForm = UserChangeForm[User]
+    GroupForm = forms.ModelForm[Group]
 else:
     StackedInline = admin.StackedInline
+    UserForm = UserChangeForm
+    GroupForm = forms.ModelForm
 
 
 class GrantForm(ModelForm):
-    """What may be done where."""
+    """What may be done where. What is there already stays, whoever gave it."""
 
     typen, nutzer, agent, scope, scope_vk = limit_fields(*LIMITS)
+    giver: Any = None  # who sends the form
 
     class Meta:
         model = Grant
         fields = ("may_write", "may_delete", "may_restore", *LIMITS)
+
+    def clean(self) -> dict[str, Any]:
+        """Nobody gives more than he has."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and self.has_changed():
+            check_reach(self.giver, granted_by(self, Grant))
+        return given
+
+
+class PersonForm(UserForm):
+    """A person's roles are none that may do more than whoever gives them."""
+
+    giver: Any = None
+
+    def clean_groups(self) -> Any:
+        """The roles, of which the new ones count: somebody's own stay."""
+        groups = self.cleaned_data["groups"]
+        check_roles(self.giver, groups.exclude(user=self.instance) if self.instance.pk else groups)
+        return groups
+
+
+class RoleForm(GroupForm):
+    """A role may do no more than whoever changes it."""
+
+    giver: Any = None
+
+    def clean_permissions(self) -> Any:
+        """The permissions."""
+        permissions = self.cleaned_data["permissions"]
+        check_permissions(self.giver, permissions.select_related("content_type"))
+        return permissions
 
 
 class GrantInline(StackedInline):
@@ -46,10 +85,17 @@ class GrantInline(StackedInline):
     extra = 0
     verbose_name_plural = gettext_lazy("grants: without one, no memory is seen; several add up")
 
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """The forms, which know who sends them."""
+        formset = super().get_formset(request, obj, **kwargs)
+        formset.form.giver = request.user  # type: ignore[attr-defined]
+        return formset
+
 
 class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
-    """People. Only a superuser makes or changes superusers."""
+    """People. Only a superuser makes or changes superusers, and nobody changes somebody who has more than he."""
 
+    form = PersonForm
     change_form_template = "admin/memories/user/change_form.html"
     list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "rollen", "zweiter_faktor")
     list_filter = ()
@@ -136,21 +182,28 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
         fixed = ("last_login", "date_joined")
         return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
 
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, which knows who sends it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.giver = request.user  # type: ignore[attr-defined]
+        return form
+
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may change people; superusers are changed by superusers."""
+        """Whoever may change people, but nobody who has more than he, whose password he could set."""
         return self._may_touch(request, obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may delete people; superusers are deleted by superusers."""
+        """Whoever may delete people, but nobody who has more than he."""
         return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
 
     def _may_touch(self, request: HttpRequest, obj: Model | None) -> bool:
-        return request.user.is_superuser or not (isinstance(obj, User) and obj.is_superuser)
+        return not isinstance(obj, User) or may_change(request.user, obj)
 
 
 class GroupAdmin(BrainAdmin, StockGroupAdmin):
-    """Roles: those of the program and others."""
+    """Roles: those of the program and others. Nobody changes one that has more than he."""
 
+    form = RoleForm
     list_display = ("name", "titel")
     inlines = (GrantInline,)
     actions = None
@@ -160,6 +213,23 @@ class GroupAdmin(BrainAdmin, StockGroupAdmin):
 
     class Media:
         js = ("brain/signs.js",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, which knows who sends it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.giver = request.user  # type: ignore[attr-defined]
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may change roles, but none that has, or whose members have, more than he."""
+        return self._may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may delete roles, but none that has more than he."""
+        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+    def _may_touch(self, request: HttpRequest, obj: Model | None) -> bool:
+        return not isinstance(obj, Group) or may_change_role(request.user, obj)
 
     @admin.display(description=gettext_lazy("Meaning"))
     def titel(self, obj: Group) -> str:

@@ -17,6 +17,12 @@ ISSUER = "https://brain.example.org"
 RESOURCE = f"{ISSUER}/mcp"
 CALLBACK = "https://claude.ai/api/mcp/auth_callback"
 LENDING = ("view_accesskey", "change_accesskey")
+# What a key without limits may do.
+HAVING = tuple(
+    f"{verb}_{kind}memory"
+    for verb in ("view", "change", "delete", "restore")
+    for kind in ("longterm", "shortterm", "brain")
+)
 
 
 def key(name: str = "planer", **limits: Any) -> AccessKey:
@@ -40,7 +46,7 @@ class Connector:
     def __init__(self, client: Client, *, operator: Http | None = None, secret: str = "") -> None:
         self.client = client
         self.secret = secret
-        self.operator = operator or person("olga", LENDING)
+        self.operator = operator or person("olga", [*LENDING, *HAVING])
         self.http = Http(headers={"Accept-Language": "en"}, raise_request_exception=False)
         self.verifier = secrets.token_urlsafe(48)
 

@@ -13,6 +13,7 @@ from django_otp.oath import TOTP
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
 
 from memories.models import AccessKey, LongtermVersion
+from memories.models import Grant as Reach
 from oauth.models import Client, Connection
 from oauth.validator import Validator
 from tests.admincast import person
@@ -297,6 +298,18 @@ def test_whoever_may_not_change_keys_lends_none(claude: Connector) -> None:
     assert response.status_code == 302
     assert response["Location"].startswith("/admin/login/?next=/oauth/authorize")
     assert not Connection.objects.exists()
+
+
+def test_nobody_lends_a_key_that_may_do_more_than_he(claude: Connector) -> None:
+    wide, own = key("wide"), key("own", nutzer=["anna"])
+    Reach.objects.update(nutzer=["anna"])
+    page = claude.ask().content.decode()
+    assert f'value="{own.pk}"' in page
+    assert "wide" not in page
+    refused = claude.operator.post(claude.question(), {"key": wide.pk, "allow": "1"})
+    assert refused.status_code == 200
+    assert not Grant.objects.exists()
+    assert claude.works(claude.connected(own)["access_token"])
 
 
 def test_the_person_may_refuse(claude: Connector) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.admincast import person
-from tests.oauth.connector import CALLBACK, LENDING, key, registered
+from tests.oauth.connector import CALLBACK, HAVING, LENDING, key, registered
 
 PACKAGES = Path(__file__).parents[2] / ".venv" / "python2"
 pytestmark = [
@@ -26,7 +26,7 @@ pytestmark = [
 def test_it_connects_and_renews_its_token(live_server: Any, settings: Any) -> None:
     settings.BRAIN_OAUTH = live_server.url
     settings.OAUTH2_PROVIDER = settings.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": live_server.url}
-    client, lent, operator = registered(), key(), person("olga", LENDING)
+    client, lent, operator = registered(), key(), person("olga", [*LENDING, *HAVING])
     command = [sys.executable, str(Path(__file__).with_name("sdk_client.py"))]
     with subprocess.Popen(
         [*command, f"{live_server.url}/mcp", client.client_id, CALLBACK],
