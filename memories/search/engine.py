@@ -80,17 +80,18 @@ _KNOWN = """
         SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
 
 
-def words_with(part: str, most: int, *, then: bool = False) -> list[str]:
-    """Stems that contain this one, the shortest first; with `then` also those that only past entries hold."""
+def words_with(part: str, most: int, *, anywhere: bool, then: bool = False) -> list[str]:
+    """Stems that begin with this one, or hold it anywhere, the shortest first; `then` also in past entries."""
     if connection.vendor == "sqlite":
+        beginning = "" if anywhere else "AND substr(w.stamm, 1, length(%s)) = %s"
         sql = (
             "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
-            f"WHERE memories_wordtrigram MATCH %s AND w.df >= {int(not then)} AND w.stamm <> %s "
+            f"WHERE memories_wordtrigram MATCH %s {beginning} AND w.df >= {int(not then)} AND w.stamm <> %s "
             "ORDER BY length(w.stamm) LIMIT %s"
         )
-        return [word for (word,) in rows(sql, [f'"{part}"', part, most])]
+        return [word for (word,) in rows(sql, [f'"{part}"', *([] if anywhere else [part, part]), part, most])]
     sql = "SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"
-    return [word for (word,) in rows(sql, [f"%{part}%", part, most])]
+    return [word for (word,) in rows(sql, [f"%{part}%" if anywhere else f"{part}%", part, most])]
 
 
 def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:

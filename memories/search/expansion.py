@@ -1,6 +1,6 @@
 """From the words of a query to concepts: inflections, compounds and near spellings that the vocabulary really holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.search import engine
@@ -30,28 +30,28 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     A word that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
     """
     wanted = list(words)
-    weights = {word: _weights(word, reach, then=then) for word in wanted}
+    held = _held([word for word in wanted if len(word) >= _SHORTEST_PREFIX], reach, then=then)
+    weights = {word: _weights(word, held=word in held, then=then) for word in wanted}
     terms = {term for each in weights.values() for term in each}
     counts = engine.frequencies(terms)
     if then:
         counts = {term: max(counts.get(term, 0), 1) for term in engine.known(terms)}
     found = []
     for word in wanted:
-        held = {term: weight for term, weight in weights[word].items() if counts.get(term)}
-        if held:
-            found.append(Concept(held, sum(counts[term] for term in held)))
+        there = {term: weight for term, weight in weights[word].items() if counts.get(term)}
+        if there:
+            found.append(Concept(there, sum(counts[term] for term in there)))
     return found
 
 
-def _weights(word: str, reach: Groups, *, then: bool) -> dict[str, float]:
+def _weights(word: str, *, held: bool, then: bool) -> dict[str, float]:
     weights: dict[str, float] = {}
     if len(word) >= _SHORTEST_PREFIX and word.isalpha():
-        for compound in engine.words_with(word, _MOST, then=then):
-            if compound.startswith(word) or len(word) >= _SHORTEST_INSIDE:
-                weights[compound] = _COMPOUND
+        anywhere = len(word) >= _SHORTEST_INSIDE
+        weights = dict.fromkeys(engine.words_with(word, _MOST, anywhere=anywhere, then=then), _COMPOUND)
         for part in engine.known(_pieces(word)):
             weights.setdefault(part, _PART)
-    if len(word) >= _SHORTEST_PREFIX and not _held(word, reach, then=then):
+    if len(word) >= _SHORTEST_PREFIX and not held:
         letters, faults = set(word), _allowed(word)
         for near in engine.words_like(word, faults, then=then):
             # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
@@ -61,10 +61,15 @@ def _weights(word: str, reach: Groups, *, then: bool) -> dict[str, float]:
     return weights
 
 
-def _held(word: str, reach: Groups, *, then: bool) -> bool:
-    """Whether an entry in reach holds the word itself."""
-    match = Match(reach, [[word]])
-    return any(engine.count(match, 1, past=past) for past in ((False, True) if then else (False,)))
+def _held(words: Sequence[str], reach: Groups, *, then: bool) -> set[str]:
+    """Those of these words that an entry in reach holds as they are."""
+    if not words:
+        return set()
+    if not reach and not then:
+        return {word for word, df in engine.frequencies(words).items() if df}
+    matches = [Match(reach, [[word]]) for word in words]
+    counted = [engine.counts(matches, 1, past=past) for past in ((False, True) if then else (False,))]
+    return {word for word, *numbers in zip(words, *counted, strict=True) if any(numbers)}
 
 
 def _pieces(word: str) -> list[str]:
