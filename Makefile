@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-sqlite test-postgresql check bench bench-search messages node clients lock
+.PHONY: run test test-sqlite test-postgresql check bench bench-search messages node clients schemathesis lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -23,8 +23,8 @@ test-sqlite: .venv/dev
 	$(BIN)/python -m pytest
 
 test-postgresql: .venv/dev
-	@# The clients of MCP see no difference.
-	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients
+	@# The clients of MCP and schemathesis see no difference.
+	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients --ignore tests/schemathesis
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev
@@ -70,6 +70,14 @@ clients: .venv/python1 .venv/python2
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --target $@ -r $<
 	@touch $@
 
+# What tries the OpenAPI document, likewise; it wants an older jsonschema-rs than the program.
+schemathesis: .venv/schemathesis
+
+.venv/schemathesis: tests/schemathesis/requirements.txt | .venv/dev
+	@rm -rf $@
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --target $@ -r $<
+	@touch $@
+
 # Pin newer versions; needs the network.
 lock: .venv/dev
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
@@ -80,6 +88,8 @@ lock: .venv/dev
 		echo "mcp==$$major.*" | $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 			--no-emit-index-url --no-header --no-annotate --quiet --upgrade - -o tests/clients/python$$major.txt || exit; \
 	done
+	echo "schemathesis==4.*" | $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --quiet --upgrade - -o tests/schemathesis/requirements.txt
 
 .venv:
 	@echo "Making .venv"

@@ -4,16 +4,20 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
 
 from api.schemas import ENVELOPE, Schema, answer, text
 from api.tool import Tool
+from memories.models.repeat import KEY_LENGTH
 
 _FAULT_STATUS = {
     "400": "Fehler des Aufrufs; nichts wurde gespeichert",
     "401": "Kein oder kein gültiger Zugangsschlüssel",
     "403": "Der Zugangsschlüssel erlaubt das nicht",
     "404": "Unbekanntes Werkzeug",
+    "409": "Der Schlüssel für Wiederholungen wurde für einen anderen Aufruf benutzt",
     "413": "Der Aufruf ist zu groß",
+    "429": "Eine Grenze des Zugangsschlüssels ist erreicht",
     "503": "Die Datenbank ist nicht erreichbar",
 }
 _DEFINITION: Schema = {
@@ -32,6 +36,19 @@ _DEFINITION: Schema = {
     "required": ["name", "titel", "beschreibung", "parameter", "inputSchema", "outputSchema", "grenzen", "spalten"],
 }
 _REFUSED = {"$ref": "#/components/schemas/Ablehnung"}  # api.schemas.REFUSAL, see settings
+
+_IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH, "pattern": "^[!-~]+$"},
+    OpenApiParameter.HEADER,
+    description="Derselbe Aufruf unter demselben Schlüssel wirkt in 24 Stunden einmal",
+)
+_IF_MATCH = OpenApiParameter(
+    "If-Match",
+    {"type": "string", "pattern": '^"[1-9][0-9]{0,17}"$'},
+    OpenApiParameter.HEADER,
+    description="Nur ändern, wenn die eine Erinnerung des Aufrufs noch diese Version hat",
+)
 
 
 class ToolSchema(AutoSchema):
@@ -70,10 +87,18 @@ class ToolSchema(AutoSchema):
             return None
         return {"application/json": self._tool.input_schema if self._tool else ENVELOPE}
 
+    def get_override_parameters(self) -> list[Any]:
+        """The headers that say something about a call."""
+        if self.method != "POST" or (self._tool and not self._tool.writes):
+            return []
+        return [_IDEMPOTENCY_KEY, _IF_MATCH] if self._tool is None or self._tool.versioned else [_IDEMPOTENCY_KEY]
+
     def _get_request_body(self, direction: str = "request") -> Any:
         body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
-        if body and self._tool and self._tool.beispiel:
-            body["content"]["application/json"]["example"] = self._tool.beispiel["arguments"]
+        if body:
+            body["required"] = True
+            if self._tool and self._tool.beispiel:
+                body["content"]["application/json"]["example"] = self._tool.beispiel["arguments"]
         return body
 
     def get_response_serializers(self) -> Any:
