@@ -155,7 +155,9 @@ def restore(kind: Kind, key: int, number: int, origin: Origin) -> Outcome:
     def write(_part: Sequence[int]) -> list[Outcome]:
         rows, newest = _locked_with_newest(kind, key, origin.principal)
         history = kind.versions.objects.visible_to(origin.principal, Action.RESTORE).filter(memory_id=key)
-        if newest is None or not history.filter(pk=newest.pk).exists():
+        # Of an unknown memory it is asked, too: nothing tells it from one that is out of sight.
+        in_sight = history.filter(pk=newest.pk if newest else 0).exists()
+        if newest is None or not in_sight:
             return [no_memory()]
         version = history.filter(version=number).first()
         if version is None:
