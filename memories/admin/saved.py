@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import messages
 from django.contrib.admin.views.main import ERROR_FLAG, ORDER_VAR, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import path
@@ -208,17 +207,16 @@ class SavedAdmin(BrainAdmin):
         elif "start" in request.POST:
             self._set(request, start=None if own.setting.start_id == number else view)
         elif name := self._name(request):
-            self._rename(request, view, name)
+            self._rename(request, own.views, view, name)
         return HttpResponseRedirect(url_of("views", self.kind))
 
-    def _rename(self, request: HttpRequest, view: SavedView, name: str) -> None:
-        view.name = name
-        try:
-            with transaction.atomic():
-                view.save(update_fields=["name"])
-        except IntegrityError:
+    def _rename(self, request: HttpRequest, views: Sequence[SavedView], view: SavedView, name: str) -> None:
+        if any(each.name == name for each in views if each != view):
             told = _("You have a view “%(name)s” already.")
             self.message_user(request, told % {"name": name}, messages.ERROR)
+            return
+        view.name = name
+        view.save(update_fields=["name"])
 
     def columns_view(self, request: HttpRequest) -> HttpResponse:
         """Keeps which columns the open view has, or else the list; without `columns`, the usual ones."""
