@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from api.tools import TOOLS
 from memories.models import BrainMemory, Grant, LongtermMemory, Tag
-from tests.admincast import person, url
+from tests.admincast import form, person, url
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, one_fault
 
@@ -139,12 +139,25 @@ def test_a_memory_out_of_sight_reads_like_an_unknown_one_on_every_page(
 
 
 @pytest.mark.django_db
-def test_a_change_that_would_move_a_memory_out_of_reach_makes_no_tag(agent_with: Callable[..., Agent]) -> None:
-    agent = agent_with("anna", scope=["modul", "global"])
-    stored = agent.call("insert_brain_memory", **BRAIN | {"scope_typ": "modul", "scope_ID": "1"})["daten"][0]["ID"]
-    moved = agent.call("update_brain_memory", ID=stored, scope_typ="room", tags="Fremd, Neuland")
-    assert one_fault(moved)[0] in {"nicht_erlaubt", "unbekanntes_feld"}, moved
-    refused = agent.call("insert_brain_longterm_memory", memories=[note(scope="room", tags=["Auch neu"])])
+def test_a_change_that_would_move_a_memory_out_of_reach_makes_no_tag(anna: Agent) -> None:
+    curator = person("carla", [f"{verb}_brainmemory" for verb in VERBS])
+    Grant.objects.update(scope=["modul"])
+    stored = anna.call("insert_brain_memory", **BRAIN | {"scope_typ": "modul", "scope_ID": "1"})["daten"][0]["ID"]
+    address = url("change", stored.partition("_")[2], kind="brain")
+    sent = form(curator, address) | {"schlagworte": "Neuland"}
+    refused = curator.post(address, sent | {"scope_typ": "room"})
+    assert refused.status_code == 200
+    assert "may not store memories with this" in refused.content.decode()
+    memory = BrainMemory.objects.get()
+    assert (memory.scope_typ, memory.tag_namen, memory.version) == ("modul", [], 1)
+    assert not Tag.objects.exists()
+    assert curator.post(address, sent).status_code == 302
+    assert Tag.objects.get().name == "Neuland"
+
+
+@pytest.mark.django_db
+def test_a_new_memory_out_of_reach_makes_no_tag(agent_with: Callable[..., Agent]) -> None:
+    agent = agent_with("anna", scope=["modul"])
+    refused = agent.call("insert_brain_longterm_memory", memories=[note(scope="room", tags=["Neuland"])])
     assert one_fault(refused) == ("nicht_erlaubt", "scope")
-    assert BrainMemory.objects.get().scope_typ == "modul"
     assert not Tag.objects.exists()
