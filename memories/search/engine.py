@@ -153,11 +153,20 @@ def size() -> int:
     return max(size, 1)
 
 
-def entries(keys: Iterable[int], *, past: bool = False) -> list[Any]:
+def entries(keys: Sequence[int], *, past: bool = False) -> list[Any]:
     """The entries of these keys, those that are still there: (id, typ, memory_id, version, stamm)."""
+    return _of(keys, "id, typ, memory_id, version, stamm", past=past)
+
+
+def identities(keys: Sequence[int], *, past: bool = False) -> list[Any]:
+    """What entries these are, those that are still there: (id, typ, memory_id, version)."""
+    return _of(keys, "id, typ, memory_id, version", past=past)
+
+
+def _of(keys: Sequence[int], columns: str, *, past: bool) -> list[Any]:
     # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
-    table, wanted = _PAST if past else _LIVE, ", ".join(map(str, keys))
-    return rows(f"SELECT id, typ, memory_id, version, stamm FROM {table} WHERE id IN ({wanted})")
+    wanted = ", ".join(map(str, keys))
+    return rows(f"SELECT {columns} FROM {_PAST if past else _LIVE} WHERE id IN ({wanted})") if keys else []
 
 
 def count(match: Match, most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> int:
@@ -197,21 +206,24 @@ def keys(
 
 
 def matching(
-    match: Match, groups: Groups, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
+    match: Match, groups: Groups, few: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> tuple[Keys, list[Keys]]:
     """The keys (sorted) of the entries that match and fulfil the condition, and of those that hold one of each group.
 
-    The groups together are the first terms of the match. Those that hold them may be out of reach: SQLite takes a
-    filter most quickly once and by itself, PostgreSQL with every group, since it then reads fewer rows.
+    The groups together are the first terms of the match. Those that hold them may be out of reach, and are not told
+    where no more than `few` match: SQLite takes a filter most quickly once and by itself, PostgreSQL with every group,
+    since it then reads fewer rows.
     """
     if connection.vendor == "sqlite":
-        narrowed = len(match.terms) > 1 or match.reach or match.excluded or where
-        plain = [_those(Match(terms=[group]), f"{_key()} AS id", past=past) for group in groups]
-        whole = [_those(match, f"{_key()} AS id", where, parameters, past=past)] if narrowed else []
-        holding = _joined([*whole, *plain])
-        return (holding.pop(0), holding) if narrowed else (_all(holding), holding)
-    narrowed_to = [replace(match, terms=[group, *match.terms[1:]]) for group in groups]
-    holding = _joined([_those(each, f"{_key()} AS id", where, parameters, past=past) for each in narrowed_to])
+        keys = None
+        if len(match.terms) > 1 or match.reach or match.excluded or where:
+            keys = np.sort(_joined([_those(match, f"{_key()} AS id", where, parameters, past=past)])[0])
+            if len(keys) <= few:
+                return keys, []
+        holding = _joined([_those(Match(terms=[group]), f"{_key()} AS id", past=past) for group in groups])
+        return _all(holding) if keys is None else keys, holding
+    narrowed = [replace(match, terms=[group, *match.terms[1:]]) for group in groups]
+    holding = _joined([_those(each, f"{_key()} AS id", where, parameters, past=past) for each in narrowed])
     return _all(holding), holding
 
 

@@ -61,14 +61,16 @@ def hits(
     rows: list[Any] = []
     whole = True
     for past in (False, True) if then else (False,):
-        keys, holding = engine.matching(match, [form for *_rest, form in forms], where, parameters, past=past)
-        if len(keys) > most:
+        few = 2 * most  # are read rather than told apart before
+        groups = [form for *_rest, form in forms]
+        keys, holding = engine.matching(match, groups, few, where, parameters, past=past)
+        if len(keys) > few:
             points = _promise(
                 keys, [(*form[:2], held) for form, held in zip(forms, holding, strict=True)], chosen, size
             )
             keys, whole = _best(keys, points, most), False
         gone = _excluded(match, past=past)
-        part = engine.entries(keys.tolist(), past=past) if len(keys) else []
+        part = engine.entries(keys.tolist(), past=past)
         rows.extend(row for row in part if (row[1], row[2], row[3]) not in gone)
     return _ranked(rows, found, query.words, size), whole
 

@@ -26,6 +26,7 @@ _WIDER = 8
 _GROUP = 64  # scores whose largest is looked at first
 
 Floats = npt.NDArray[np.float32]
+Near = tuple[float, int]  # an entry's cosine with the query, and its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,18 @@ def hits(
     Fewer than `most` only when there are no more.
     """
     wanted = _Wanted(query, reach, most, where, parameters)
-    found = _of_live(wanted)
+    found = _told(_of_live(wanted))
     if then:
         keys = engine.keys(Match(wanted.of_profile), None, where, parameters, past=True).tolist()
-        found = [*found, *_exact(wanted, keys, past=True)]
+        found = [*found, *_told(_exact(wanted, keys, past=True), past=True)]
     return sorted(found, key=lambda hit: -hit.cosine)[:most]
+
+
+def _told(near: Sequence[Near], *, past: bool = False) -> list[VectorHit]:
+    """What entries these are."""
+    cosines = {key: cosine for cosine, key in near}
+    found = engine.identities(list(cosines), past=past)
+    return [VectorHit(typ, memory_id, version, cosines[key]) for key, typ, memory_id, version in found]
 
 
 def unit(numbers: npt.NDArray[Any]) -> Floats:
@@ -103,10 +111,10 @@ class _Wanted:
         """What else must hold, beside reach and profile."""
         return self.where if self.query.also_stale else f"AND NOT c.veraltet {self.where}"
 
-    def rows(self, keys: Sequence[int], *, past: bool = False) -> list[Any]:
+    def rows(self, keys: Sequence[int], columns: str = "c.id, c.vektor", *, past: bool = False) -> list[Any]:
         """The entries of these keys that fulfil the condition."""
         fresh = "" if self.query.also_stale else "AND NOT c.veraltet"
-        table, columns = ("memories_pastentry", _PAST) if past else ("memories_searchentry", _LIVE)
+        table = "memories_pastentry" if past else "memories_searchentry"
         # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
         return engine.rows(
             f"SELECT {columns} FROM {table} c WHERE c.id IN ({', '.join(map(str, keys))}) "
@@ -115,11 +123,10 @@ class _Wanted:
         )
 
 
-_PAST = "c.id, c.typ, c.memory_id, c.version, c.vektor, c.geltung"
-_LIVE = f"{_PAST}, c.block"
+_WITH_PLACE = "c.id, c.vektor, c.geltung, c.block"
 
 
-def _of_live(wanted: _Wanted) -> list[VectorHit]:
+def _of_live(wanted: _Wanted) -> list[Near]:
     """The nearest entries as things are."""
     near = _of_database(wanted) if pgvector.is_there() else None
     return _of_process(wanted) if near is None else _exact(wanted, near)
@@ -133,7 +140,7 @@ def _of_database(wanted: _Wanted) -> list[int] | None:
     return pgvector.nearest(wanted.query.unit.tobytes(), condition, wanted.most + _MARGIN)
 
 
-def _of_process(wanted: _Wanted) -> list[VectorHit]:
+def _of_process(wanted: _Wanted) -> list[Near]:
     """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
     if not wanted.reach and not wanted.where:
         return _by_blocks(wanted, None)
@@ -150,13 +157,15 @@ def _blocks(wanted: _Wanted) -> int:
     return number
 
 
-def _exact(wanted: _Wanted, keys: Sequence[int], *, sure: bool = True, past: bool = False) -> list[VectorHit]:
+def _exact(wanted: _Wanted, keys: Sequence[int], *, sure: bool = True, past: bool = False) -> list[Near]:
     """The nearest of these entries; not `sure`, they may be out of reach."""
-    best: list[VectorHit] = []
+    best: list[Near] = []
     for part in _portions(keys):
-        rows = wanted.rows(part, past=past)
-        best += _judged(wanted, rows if sure else [row for row in rows if reached(row[5], wanted.reach)])
-        best = _nearest(wanted, best)
+        if sure:
+            rows = wanted.rows(part, past=past)
+        else:
+            rows = [row for row in wanted.rows(part, _WITH_PLACE) if reached(row[2], wanted.reach)]
+        best = _nearest(wanted, best + _judged(wanted, rows))
     return best
 
 
@@ -165,23 +174,23 @@ def _portions(keys: Sequence[int]) -> Iterator[Sequence[int]]:
         yield keys[start : start + _READ_AT_ONCE]
 
 
-def _judged(wanted: _Wanted, rows: Sequence[Any]) -> list[VectorHit]:
+def _judged(wanted: _Wanted, rows: Sequence[Any]) -> list[Near]:
     """The nearest of these rows' entries."""
     if not rows:
         return []
     dimension = wanted.query.profile.dimension
-    matrix = np.frombuffer(b"".join(row[4] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+    matrix = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(len(rows), dimension)
     # Not by numpy's @, which takes as many threads as there are processors for what one does in a millisecond.
     cosines = np.asarray(simsimd.cdist(wanted.query.unit[None, :], matrix, metric="dot"))[0]
     best = np.argsort(-cosines)[: wanted.most].tolist()
-    return [VectorHit(rows[p][1], rows[p][2], rows[p][3], float(cosines[p])) for p in best]
+    return [(float(cosines[place]), rows[place][0]) for place in best]
 
 
-def _nearest(wanted: _Wanted, found: list[VectorHit]) -> list[VectorHit]:
-    return sorted(found, key=lambda hit: -hit.cosine)[: wanted.most]
+def _nearest(wanted: _Wanted, found: list[Near]) -> list[Near]:
+    return sorted(found, key=lambda near: -near[0])[: wanted.most]
 
 
-def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[VectorHit]:
+def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[Near]:
     """Look through all blocks with int8, then judge the best exactly, more of them until there are enough in reach.
 
     `keys` are the entries in reach where they are few enough to know them.
@@ -193,9 +202,10 @@ def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[VectorHit]:
     enough = 0
     for found in _candidates(wanted, keys):
         for part in _portions([key for key in found if key not in judged]):
-            rows = [row for row in wanted.rows(part) if keys is not None or reached(row[5], wanted.reach)]
+            rows = wanted.rows(part, _WITH_PLACE)
+            rows = [row for row in rows if keys is not None or reached(row[2], wanted.reach)]
             best = _nearest(wanted, best + _judged(wanted, rows))
-            judged |= {row[0]: row[6] for row in rows}
+            judged |= {row[0]: row[3] for row in rows}
         # An entry that has moved on is judged as what it is now, but was not found by that.
         enough += sum(judged.get(key) in where for key, where in found.items())
         if enough >= wanted.most:
