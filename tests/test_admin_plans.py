@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
@@ -232,3 +233,37 @@ def test_a_place_of_another_list_is_none(statements: Statements) -> None:
     page = anna.get(url("changelist") + further + "&nutzer=anna")
     assert 'name="weiter"' not in page.content.decode()
     assert page.context["cl"].get_query_string({"nutzer": "ben"}) == "?nutzer=ben"
+
+
+def steps_of(statements: Statements, client: Client, query: str) -> list[str]:
+    """The steps of the plans of what the list asks of memories, on SQLite."""
+    statements.asked.clear()
+    assert client.get(f"{url('changelist')}?{query}").status_code == 200
+    with connection.cursor() as cursor:
+        found = []
+        for sql, params in list(statements.asked):
+            if "longtermmemory" in sql:
+                cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
+                found += [row[3] for row in cursor.fetchall()]
+    return found
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'")
+def test_the_index_of_the_search_is_asked_once_and_not_for_each_memory(statements: Statements) -> None:
+    store()
+    steps = steps_of(statements, person("anna", superuser=True), "vector=stale")
+    reading = [step for step in steps if step.startswith(("SCAN f VIRTUAL", "SEARCH c"))]
+    assert reading
+    assert reading[::2] == [step for step in reading if step.startswith("SCAN f VIRTUAL")], reading
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'")
+def test_after_cleaning_up_sqlite_knows_which_index_leaves_fewer_rows(statements: Statements) -> None:
+    drafts = [NOTE | {"nutzer": f"n{n % 30}", "agent": "planer"} for n in range(300)]
+    insert(LONGTERM, drafts, ORIGIN)
+    vera = person("vera", ["view_longtermmemory"])
+    User.objects.get(username="vera").grants.update(nutzer=["n1"])
+    call_command("clean_up")
+    steps = steps_of(statements, vera, "agent=planer")
+    assert any("longtermmemory_nutzer" in step for step in steps)
+    assert not any("longtermmemory_agent" in step for step in steps)
