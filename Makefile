@@ -23,8 +23,9 @@ test-sqlite: .venv/dev
 	$(BIN)/python -m pytest
 
 test-postgresql: .venv/dev
-	@# The clients of MCP and schemathesis see no difference.
-	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients --ignore tests/schemathesis
+	@# Browsers, the clients of MCP and schemathesis see no difference.
+	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients --ignore tests/schemathesis \
+		--ignore-glob "*browser.py" --ignore tests/test_stored_xss.py --ignore tests/test_accessibility.py
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev
