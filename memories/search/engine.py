@@ -1,7 +1,8 @@
 """The full-text index of the database at hand, SQLite's FTS5 or PostgreSQL's tsvector: same questions, same answers."""
 
+import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -68,10 +69,10 @@ def known(words: Collection[str]) -> list[str]:
     """Those of these stems that the vocabulary has."""
     if not words:
         return []
-    if connection.vendor != "sqlite":
-        return [word for (word,) in rows(_KNOWN, [list(words)])]
-    marks = ", ".join(["%s"] * len(words))
-    return [word for (word,) in rows(f"SELECT stamm FROM memories_word WHERE stamm IN ({marks})", list(words))]
+    if connection.vendor == "sqlite":
+        sql = "SELECT stamm FROM memories_word WHERE stamm IN (SELECT value FROM json_each(%s))"
+        return [word for (word,) in rows(sql, [json.dumps(list(words))])]
+    return [word for (word,) in rows(_KNOWN, [list(words)])]
 
 
 # A range, since for an equality PostgreSQL would take the trigram index: a second instead of a millisecond.
@@ -80,18 +81,36 @@ _KNOWN = """
         SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
 
 
-def words_with(part: str, most: int, *, anywhere: bool, then: bool = False) -> list[str]:
-    """Stems that begin with this one, or hold it anywhere, the shortest first; `then` also in past entries."""
+def words_with(parts: Mapping[str, bool], most: int, *, then: bool = False) -> dict[str, list[str]]:
+    """For each of these stems those that hold it, anywhere or, where it is False, at their beginning; shortest first.
+
+    With `then` also those that only past entries hold.
+    """
+    found: dict[str, list[str]] = {part: [] for part in parts}
+    if not parts:
+        return found
     if connection.vendor == "sqlite":
-        beginning = "" if anywhere else "AND substr(w.stamm, 1, length(%s)) = %s"
-        sql = (
-            "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
-            f"WHERE memories_wordtrigram MATCH %s {beginning} AND w.df >= {int(not then)} AND w.stamm <> %s "
-            "ORDER BY length(w.stamm) LIMIT %s"
-        )
-        return [word for (word,) in rows(sql, [f'"{part}"', *([] if anywhere else [part, part]), part, most])]
-    sql = "SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"
-    return [word for (word,) in rows(sql, [f"%{part}%" if anywhere else f"{part}%", part, most])]
+        held = f"SELECT * FROM ({_HELD_SQLITE.format(least=int(not then))})"
+        sql = " UNION ALL ".join([held] * len(parts))
+        values: list[Any] = [
+            each for part, where in parts.items() for each in (part, f'"{part}"', where, part, part, most)
+        ]
+    else:
+        sql = _HELD_POSTGRESQL
+        values = [[*parts], [f"%{part}%" if where else f"{part}%" for part, where in parts.items()], most]
+    for part, word in rows(sql, values):
+        found[part].append(word)
+    return found
+
+
+_HELD_SQLITE = """
+    SELECT %s, w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid
+    WHERE memories_wordtrigram MATCH %s AND (%s OR instr(w.stamm, %s) = 1) AND w.df >= {least} AND w.stamm <> %s
+    ORDER BY length(w.stamm) LIMIT %s"""
+_HELD_POSTGRESQL = """
+    SELECT part, w.stamm FROM unnest(%s::text[], %s::text[]) AS p(part, pattern) CROSS JOIN LATERAL (
+        SELECT stamm FROM memories_word WHERE stamm LIKE pattern AND stamm <> part
+        ORDER BY length(stamm) LIMIT %s) AS w"""
 
 
 def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:

@@ -1,6 +1,6 @@
 """From the words of a query to concepts: inflections, compounds and near spellings that the vocabulary really holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.search import engine
@@ -30,8 +30,7 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     A word that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
     """
     wanted = list(words)
-    held = _held([word for word in wanted if len(word) >= _SHORTEST_PREFIX], reach, then=then)
-    weights = {word: _weights(word, held=word in held, then=then) for word in wanted}
+    weights = _weights(wanted, reach, then=then)
     terms = {term for each in weights.values() for term in each}
     counts = engine.frequencies(terms)
     if then:
@@ -44,21 +43,33 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     return found
 
 
-def _weights(word: str, *, held: bool, then: bool) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    if len(word) >= _SHORTEST_PREFIX and word.isalpha():
-        anywhere = len(word) >= _SHORTEST_INSIDE
-        weights = dict.fromkeys(engine.words_with(word, _MOST, anywhere=anywhere, then=then), _COMPOUND)
-        for part in engine.known(_pieces(word)):
-            weights.setdefault(part, _PART)
-    if len(word) >= _SHORTEST_PREFIX and not held:
-        letters, faults = set(word), _allowed(word)
-        for near in engine.words_like(word, faults, then=then):
-            # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
-            if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
-                weights[near] = max(weights.get(near, 0.0), _NEAR)
-    weights[word] = 1.0
-    return weights
+def _weights(words: Sequence[str], reach: Groups, *, then: bool) -> dict[str, dict[str, float]]:
+    """What counts for each word, by weight; nothing more for short ones."""
+    long = [word for word in words if len(word) >= _SHORTEST_PREFIX]
+    plain = {word: len(word) >= _SHORTEST_INSIDE for word in long if word.isalpha()}
+    compounds = engine.words_with(plain, _MOST, then=then)
+    pieces = {word: _pieces(word) for word in plain}
+    known = set(engine.known({piece for each in pieces.values() for piece in each}))
+    unheld = set(long) - _held(long, reach, then=then)
+    found = {}
+    for word in words:
+        weights = dict.fromkeys(compounds.get(word, ()), _COMPOUND)
+        for part in pieces.get(word, ()):
+            if part in known:
+                weights.setdefault(part, _PART)
+        for near in _near(word, then=then) if word in unheld else ():
+            weights[near] = max(weights.get(near, 0.0), _NEAR)
+        found[word] = weights | {word: 1.0}
+    return found
+
+
+def _near(word: str, *, then: bool) -> Iterator[str]:
+    """The stems that a misspelt word may stand for."""
+    letters, faults = set(word), _allowed(word)
+    for near in engine.words_like(word, faults, then=then):
+        # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
+        if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
+            yield near
 
 
 def _held(words: Sequence[str], reach: Groups, *, then: bool) -> set[str]:
