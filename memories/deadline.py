@@ -14,6 +14,7 @@ from django.db import connection
 from django.utils.translation import gettext_lazy as _
 
 TOLD = _("This took the database too long and was ended; what was not stored before is not stored.")
+_FAILED = 3  # psycopg's TransactionStatus.INERROR
 _ASK_EVERY = 50_000  # instructions of SQLite's virtual machine: about a millisecond
 
 
@@ -55,6 +56,8 @@ def _prepare(seconds: float) -> None:
         return
     if connection.vendor == "sqlite":
         raw.set_progress_handler(passed, _ASK_EVERY)
+    elif raw.info.transaction_status == _FAILED:
+        return  # everything is refused but the rollback, which must get through
     else:
         # In a transaction, which may be rolled back with all that was set, it is set for that transaction alone.
         local = "LOCAL " if connection.in_atomic_block else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test import Client, override_settings
 
 from memories import deadline
@@ -203,6 +203,15 @@ def test_a_limit_that_was_set_in_a_transaction_holds_after_its_end() -> None:
     connection.close()
     with soon(), deadline.limited(SECONDS), pytest.raises(OperationalError), transaction.atomic():
         slow()
+
+
+def test_a_savepoint_is_rolled_back_after_a_refusal_within_a_deadline() -> None:
+    key = store()
+    with deadline.limited(20), transaction.atomic():
+        with pytest.raises(IntegrityError), transaction.atomic():
+            LongtermMemory.objects.filter(pk=key).update(scope=None)
+        LongtermMemory.objects.filter(pk=key).update(scope_vk="7")
+    assert LongtermMemory.objects.get(pk=key).scope_vk == "7"
 
 
 def test_health_is_quick_to_say_that_the_database_is_slow() -> None:
