@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils.translation import deactivate
 
 from memories.keys import make_key
+from tests.embedders import Endpoint, endpoint
 
 
 @pytest.fixture(scope="session")
@@ -107,3 +108,12 @@ def ben(agent_with: Callable[..., Agent]) -> Agent:
 def carla(agent_with: Callable[..., Agent]) -> Agent:
     """An outsider: her key speaks for her alone."""
     return agent_with("carla", nutzer=["carla"])
+
+
+@pytest.fixture
+def there(settings: Any) -> Iterator[Endpoint]:
+    """An endpoint that embeds, and serves: it knows dogs, deadlines and cars."""
+    with endpoint() as running:
+        settings.BRAIN_EMBEDDER = "http"
+        settings.BRAIN_EMBEDDER_URL, settings.BRAIN_EMBEDDER_MODEL = running.url, "bedeutung"
+        yield running

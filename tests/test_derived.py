@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -27,18 +26,9 @@ from memories.search.index import DERIVED
 from memories.search.worker import Worker
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change, now, restore
-from tests.embedders import MODULES, Endpoint, endpoint, needs
+from tests.embedders import MODULES, Endpoint, needs
 
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture
-def there(settings: Any) -> Iterator[Endpoint]:
-    """An endpoint that serves: it knows dogs, deadlines and cars."""
-    with endpoint() as running:
-        settings.BRAIN_EMBEDDER = "http"
-        settings.BRAIN_EMBEDDER_URL, settings.BRAIN_EMBEDDER_MODEL = running.url, "bedeutung"
-        yield running
 
 
 def embed_pending(**options: Any) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,10 @@ from memories.search.index import DERIVED
 from tests.admincast import person, url
 from tests.conftest import Agent
 from tests.doors import change, now
-from tests.embedders import Endpoint, endpoint, needs
+from tests.embedders import Endpoint, needs
 
 NEW = {"dimension": 2, "name": "bge-base 1.5"}
 HASH = "ab" * 32
-
-
-@pytest.fixture
-def there(settings: Any) -> Iterator[Endpoint]:
-    """An endpoint that serves."""
-    with endpoint() as running:
-        settings.BRAIN_EMBEDDER = "http"
-        settings.BRAIN_EMBEDDER_URL, settings.BRAIN_EMBEDDER_MODEL = running.url, "bedeutung"
-        yield running
 
 
 def embeddings(**options: Any) -> tuple[list[str], list[str]]:

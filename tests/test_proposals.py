@@ -1,6 +1,5 @@
 """Case 98: what a key under review stores waits for a person, and until then is there for no agent at any door."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -21,7 +20,7 @@ from memories.search import derived
 from memories.search.derived import Made, checksum
 from tests.conftest import Agent, note
 from tests.doors import NAMES, entry_for, fault_of, history, inhalt_for, now
-from tests.embedders import Endpoint, endpoint
+from tests.embedders import Endpoint
 from tests.matrix import ANNAS, agent_of, stored
 from tests.mcp import Mcp
 from tests.searching import found
@@ -283,15 +282,6 @@ def test_case_98_a_hundred_decisions_take_as_many_statements_as_ten(proposer: Ag
 
 
 # What else looks at memories
-
-
-@pytest.fixture
-def there(settings: Any) -> Iterator[Endpoint]:
-    """An endpoint that embeds."""
-    with endpoint() as running:
-        settings.BRAIN_EMBEDDER = "http"
-        settings.BRAIN_EMBEDDER_URL, settings.BRAIN_EMBEDDER_MODEL = running.url, "bedeutung"
-        yield running
 
 
 def test_case_98_a_proposal_is_embedded_when_it_is_approved(there: Endpoint, builder: Agent, proposer: Agent) -> None:

@@ -1,6 +1,6 @@
 """People, their roles, and their grants: where they may do what their roles allow."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -92,10 +92,37 @@ class GrantInline(StackedInline):
         return formset
 
 
-class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
+class GivingAdmin(BrainAdmin):
+    """Those to whom rights are given: the form knows who sends it, and nobody changes what has more than he."""
+
+    may_touch: ClassVar["staticmethod[[Any, Any], bool]"]  # whether the first has all that the second has
+
+    class Media:
+        js = ("brain/signs.js",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, which knows who sends it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.giver = request.user  # type: ignore[attr-defined]
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may change them, but none that has more than he: he could set a password, or give himself a role."""
+        return self._touches(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whoever may delete them, but none that has more than he."""
+        return self._touches(request, obj) and super().has_delete_permission(request, obj)
+
+    def _touches(self, request: HttpRequest, obj: Model | None) -> bool:
+        return not isinstance(obj, self.model) or self.may_touch(request.user, obj)
+
+
+class UserAdmin(GivingAdmin, StockUserAdmin):  # type: ignore[type-arg]
     """People. Only a superuser makes or changes superusers, and nobody changes somebody who has more than he."""
 
     form = PersonForm
+    may_touch = staticmethod(may_change)
     change_form_template = "admin/memories/user/change_form.html"
     list_display = ("username", "first_name", "last_name", "is_active", "is_staff", "rollen", "zweiter_faktor")
     list_filter = ()
@@ -111,9 +138,6 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
         (gettext_lazy("Rights"), {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
         (gettext_lazy("Record"), {"fields": ("last_login", "date_joined")}),
     )
-
-    class Media:
-        js = ("brain/signs.js",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The people, with their roles, and whether they have a second factor."""
@@ -182,54 +206,18 @@ class UserAdmin(BrainAdmin, StockUserAdmin):  # type: ignore[type-arg]
         fixed = ("last_login", "date_joined")
         return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        """The form, which knows who sends it."""
-        form = super().get_form(request, obj, change=change, **kwargs)
-        form.giver = request.user  # type: ignore[attr-defined]
-        return form
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may change people, but nobody who has more than he, whose password he could set."""
-        return self._may_touch(request, obj) and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may delete people, but nobody who has more than he."""
-        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
-
-    def _may_touch(self, request: HttpRequest, obj: Model | None) -> bool:
-        return not isinstance(obj, User) or may_change(request.user, obj)
-
-
-class GroupAdmin(BrainAdmin, StockGroupAdmin):
+class GroupAdmin(GivingAdmin, StockGroupAdmin):
     """Roles: those of the program and others. Nobody changes one that has more than he."""
 
     form = RoleForm
+    may_touch = staticmethod(may_change_role)
     list_display = ("name", "titel")
     inlines = (GrantInline,)
     actions = None
     list_explanation = gettext_lazy(
         "Roles. The program keeps Betrachter, Kurator, Auditor and Administrator up to date; others can be added."
     )
-
-    class Media:
-        js = ("brain/signs.js",)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
-        """The form, which knows who sends it."""
-        form = super().get_form(request, obj, change=change, **kwargs)
-        form.giver = request.user  # type: ignore[attr-defined]
-        return form
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may change roles, but none that has, or whose members have, more than he."""
-        return self._may_touch(request, obj) and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Whoever may delete roles, but none that has more than he."""
-        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
-
-    def _may_touch(self, request: HttpRequest, obj: Model | None) -> bool:
-        return not isinstance(obj, Group) or may_change_role(request.user, obj)
 
     @admin.display(description=gettext_lazy("Meaning"))
     def titel(self, obj: Group) -> str:
