@@ -129,3 +129,17 @@ def test_a_search_takes_few_queries(anna: Client, searched: str) -> None:
     assert len(queries) <= 12 + 4 * len(searched.split()), len(queries)
     assert "UPPER(" not in str(queries.captured_queries)
     assert "ESCAPE" not in str(queries.captured_queries)
+
+
+@pytest.mark.parametrize("words", ["Liefervertrag", "Liefervertrag Brief", "Liefervertrag Kündigung Brief Dezember"])
+def test_a_page_of_hits_takes_as_many_statements_for_many_words_as_for_one(anna: Client, words: str) -> None:
+    insert(
+        LONGTERM,
+        [NOTE | {"memory": f"Liefervertrag {n}: Kündigung, Brief, Dezember"} for n in range(400)],
+        Origin(SYSTEM, "anna", "planer", "rest", "insert_brain_longterm_memory"),
+    )
+    found(anna, q=words)  # PostgreSQL's statistics are read once in a while
+    with CaptureQueriesContext(connection) as queries:
+        assert len(found(anna, q=words)) == 50
+    questions = [query["sql"] for query in queries if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    assert len(questions) <= 12, "\n".join(questions)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,7 @@ def known(words: Collection[str]) -> list[str]:
     if not words:
         return []
     if connection.vendor == "sqlite":
-        sql = "SELECT stamm FROM memories_word WHERE stamm IN (SELECT value FROM json_each(%s))"
-        return [word for (word,) in rows(sql, [json.dumps(list(words))])]
+        return [word for (word,) in rows(_STEMS_SQLITE, [json.dumps(list(words))])]
     return [word for (word,) in rows(_KNOWN, [list(words)])]
 
 
@@ -81,36 +81,49 @@ _KNOWN = """
         SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
 
 
-def words_with(parts: Mapping[str, bool], most: int, *, then: bool = False) -> dict[str, list[str]]:
-    """For each of these stems those that hold it, anywhere or, where it is False, at their beginning; shortest first.
+def vocabulary(
+    parts: Mapping[str, bool], pieces: Collection[str], held: Sequence[Match], most: int, *, then: bool = False
+) -> tuple[list[list[str]], set[str], list[bool], int]:
+    """What there is of words, in one statement: all that a search must know before it knows what to look for.
 
-    With `then` also those that only past entries hold.
+    For each of `parts` the stems that hold it, anywhere or, where it is False, at their beginning, the shortest `most`;
+    which of `pieces` are stems; for each match whether an entry is there; and `size`. With `then` past ones count too.
     """
-    found: dict[str, list[str]] = {part: [] for part in parts}
-    if not parts:
-        return found
+    asked: list[tuple[str, list[Any]]]
     if connection.vendor == "sqlite":
-        held = f"SELECT * FROM ({_HELD_SQLITE.format(least=int(not then))})"
-        sql = " UNION ALL ".join([held] * len(parts))
-        values: list[Any] = [
-            each for part, where in parts.items() for each in (part, f'"{part}"', where, part, part, most)
-        ]
+        sql = _HOLDING_SQLITE.format(least=int(not then))
+        asked = [(sql, [f'"{part}"', anywhere, part, part, most]) for part, anywhere in parts.items()]
+        asked.append((_STEMS_SQLITE, [json.dumps(list(pieces))]))
     else:
-        sql = _HELD_POSTGRESQL
-        values = [[*parts], [f"%{part}%" if where else f"{part}%" for part, where in parts.items()], most]
-    for part, word in rows(sql, values):
-        found[part].append(word)
-    return found
+        patterns = [f"%{part}%" if anywhere else f"{part}%" for part, anywhere in parts.items()]
+        asked = [(_HOLDING_POSTGRESQL, [pattern, part, most]) for pattern, part in zip(patterns, parts, strict=True)]
+        asked.append((_KNOWN, [list(pieces)]))
+    tables = (False, True) if then else (False,)
+    each = [[_those(match, "1", past=past) for past in tables] for match in held]
+    columns = [f"(SELECT {_listed('stamm', ' ')} FROM ({sql}) AS w)" for sql, _values in asked]
+    columns += [f"({' OR '.join(f'EXISTS ({sql})' for sql, _values in queries)})" for queries in each]
+    values = [value for query in [*asked, *chain.from_iterable(each)] for value in query[1]]
+    told = rows(f"SELECT {', '.join([*columns, _SIZE])}", values)[0]
+    words = [(text or "").split() for text in told[: len(asked)]]
+    return words[:-1], set(words[-1]), [bool(one) for one in told[len(asked) : -1]], max(told[-1], 1)
 
 
-_HELD_SQLITE = """
-    SELECT %s, w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid
+_HOLDING_SQLITE = """
+    SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid
     WHERE memories_wordtrigram MATCH %s AND (%s OR instr(w.stamm, %s) = 1) AND w.df >= {least} AND w.stamm <> %s
     ORDER BY length(w.stamm) LIMIT %s"""
-_HELD_POSTGRESQL = """
-    SELECT part, w.stamm FROM unnest(%s::text[], %s::text[]) AS p(part, pattern) CROSS JOIN LATERAL (
-        SELECT stamm FROM memories_word WHERE stamm LIKE pattern AND stamm <> part
-        ORDER BY length(stamm) LIMIT %s) AS w"""
+_HOLDING_POSTGRESQL = """
+    SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"""
+_STEMS_SQLITE = "SELECT stamm FROM memories_word WHERE stamm IN (SELECT value FROM json_each(%s))"
+# How many memories there are, more or less.
+_SIZE = f"({' + '.join(f'coalesce((SELECT max(id) FROM {table}), 0)' for table in _MEMORIES)})"
+
+
+def _listed(column: str, between: str) -> str:
+    """The aggregate that makes one text of a column."""
+    if connection.vendor == "sqlite":
+        return f"group_concat({column}, '{between}')"
+    return f"string_agg({column}::text, '{between}')"
 
 
 def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:
@@ -167,9 +180,8 @@ _COUNTED = f"""
 
 def size() -> int:
     """How many memories there are, more or less; at least 1."""
-    newest = " + ".join(f"coalesce((SELECT max(id) FROM {table}), 0)" for table in _MEMORIES)
-    size: int = rows(f"SELECT {newest}")[0][0]
-    return max(size, 1)
+    number: int = rows(f"SELECT {_SIZE}")[0][0]
+    return max(number, 1)
 
 
 def entries(keys: Sequence[int], *, past: bool = False) -> list[Any]:
@@ -256,8 +268,7 @@ def _key() -> str:
 
 def _joined(queries: Sequence[tuple[str, Sequence[Any]]]) -> list[Keys]:
     """The keys that these queries give, each as one text, which is many times quicker to read than rows."""
-    listed = "group_concat(id)" if connection.vendor == "sqlite" else "string_agg(id::text, ',')"
-    columns = ", ".join(f"(SELECT {listed} FROM ({sql}) AS found)" for sql, _values in queries)
+    columns = ", ".join(f"(SELECT {_listed('id', ',')} FROM ({sql}) AS found)" for sql, _values in queries)
     found = rows(f"SELECT {columns}", [value for _sql, values in queries for value in values])[0]
     return [np.fromstring(each or "", dtype=np.int64, sep=",") for each in found]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from memories.search import engine
 from memories.search.engine import Groups, Match
@@ -24,13 +25,14 @@ class Concept:
     df: int
 
 
-def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) -> list[Concept]:
-    """The concepts of these words; a word that nothing in the vocabulary stands for has none.
+def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) -> tuple[list[Concept], int]:
+    """The concepts of these words, and how many memories there are, more or less.
 
-    A word that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
+    A word that nothing in the vocabulary stands for has no concept. One that nothing in reach holds is misspelt,
+    whatever others hold. With `then` past entries count as well.
     """
     wanted = list(words)
-    weights = _weights(wanted, reach, then=then)
+    weights, size = _weights(wanted, reach, then=then)
     terms = {term for each in weights.values() for term in each}
     counts = engine.frequencies(terms)
     if then:
@@ -40,27 +42,30 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
         there = {term: weight for term, weight in weights[word].items() if counts.get(term)}
         if there:
             found.append(Concept(there, sum(counts[term] for term in there)))
-    return found
+    return found, size
 
 
-def _weights(words: Sequence[str], reach: Groups, *, then: bool) -> dict[str, dict[str, float]]:
-    """What counts for each word, by weight; nothing more for short ones."""
+def _weights(words: Sequence[str], reach: Groups, *, then: bool) -> tuple[dict[str, dict[str, float]], int]:
+    """What counts for each word, by weight, nothing more for short ones; and how many memories there are."""
     long = [word for word in words if len(word) >= _SHORTEST_PREFIX]
     plain = {word: len(word) >= _SHORTEST_INSIDE for word in long if word.isalpha()}
-    compounds = engine.words_with(plain, _MOST, then=then)
     pieces = {word: _pieces(word) for word in plain}
-    known = set(engine.known({piece for each in pieces.values() for piece in each}))
-    unheld = set(long) - _held(long, reach, then=then)
-    found = {}
-    for word in words:
-        weights = dict.fromkeys(compounds.get(word, ()), _COMPOUND)
-        for part in pieces.get(word, ()):
-            if part in known:
-                weights.setdefault(part, _PART)
-        for near in _near(word, then=then) if word in unheld else ():
-            weights[near] = max(weights.get(near, 0.0), _NEAR)
-        found[word] = weights | {word: 1.0}
-    return found
+    among = {piece for each in pieces.values() for piece in each}
+    in_reach = [Match(reach, [[word]]) for word in long] if reach or then else []
+    compounds, known, there, size = engine.vocabulary(plain, among, in_reach, _MOST, then=then)
+    held = set(compress(long, there)) if in_reach else _held(long)
+    found = {word: {word: 1.0} for word in words}
+    for word, holding in zip(plain, compounds, strict=True):
+        found[word] |= dict.fromkeys(known.intersection(pieces[word]), _PART) | dict.fromkeys(holding, _COMPOUND)
+    for word in long:
+        for near in _near(word, then=then) if word not in held else ():
+            found[word][near] = max(found[word].get(near, 0.0), _NEAR)
+    return found, size
+
+
+def _held(words: Sequence[str]) -> set[str]:
+    """Those of these words that a live entry holds as they are, wherever it is."""
+    return {word for word, df in engine.frequencies(words).items() if df}
 
 
 def _near(word: str, *, then: bool) -> Iterator[str]:
@@ -70,17 +75,6 @@ def _near(word: str, *, then: bool) -> Iterator[str]:
         # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
         if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
             yield near
-
-
-def _held(words: Sequence[str], reach: Groups, *, then: bool) -> set[str]:
-    """Those of these words that an entry in reach holds as they are."""
-    if not words:
-        return set()
-    if not reach and not then:
-        return {word for word, df in engine.frequencies(words).items() if df}
-    matches = [Match(reach, [[word]]) for word in words]
-    counted = [engine.counts(matches, 1, past=past) for past in ((False, True) if then else (False,))]
-    return {word for word, *numbers in zip(words, *counted, strict=True) if any(numbers)}
 
 
 def _pieces(word: str) -> list[str]:

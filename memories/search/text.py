@@ -50,10 +50,9 @@ def hits(
 
     With `then` past entries are looked through as well.
     """
-    found = concepts(query.words, reach, then=then)
+    found, size = concepts(query.words, reach, then=then)
     if not found:
         return [], True
-    size = engine.size()
     chosen = _choosing(found, size)
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
     match = Match(reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
@@ -111,7 +110,7 @@ def _excluded(match: Match, *, past: bool) -> set[tuple[str, int, int]]:
 
 def holding(kind: Kind, query: TextQuery, reach: Groups) -> Any:
     """For `pk__in`: the memories that hold every word of the query, in any form of it that a search would find."""
-    found = concepts(query.words, reach)
+    found, _size = concepts(query.words, reach)
     if not query.words or len(found) < len(query.words):
         return []
     terms = [*(list(concept.weights) for concept in found), *([phrase] for phrase in query.phrases)]
