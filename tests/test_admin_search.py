@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.admin import finding
 from memories.kinds import BRAIN, LONGTERM, SHORTTERM, Kind
-from memories.models import Grant, LongtermMemory
+from memories.models import Grant
 from memories.principal import SYSTEM, Origin
 from memories.services import insert
 from tests.admincast import NOTE, person, store, url
@@ -118,28 +118,17 @@ def test_a_search_that_finds_more_than_it_shows_says_so(monkeypatch: pytest.Monk
     assert "there are more" not in anna.get(url("changelist"), {"q": "vertrag -andere", "age": "old"}).content.decode()
 
 
-@pytest.mark.parametrize("searched", ["vertrag", "Liferant vertrag frist", '"drei monate" -anders'])
-def test_a_search_takes_few_queries(anna: Client, searched: str) -> None:
+@pytest.mark.parametrize("searched", ["vertrag", "vertrag lieferant frist monate", '"drei monate" -anders'])
+def test_a_search_takes_few_statements_however_many_words_it_has(anna: Client, searched: str) -> None:
     origin = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="rest", tool="test")
-    insert(LONGTERM, [NOTE | {"memory": f"Vertrag {n} mit dem Lieferanten, drei Monate"} for n in range(60)], origin)
+    texts = [{"memory": f"Vertrag {n} mit dem Lieferanten, Frist drei Monate"} for n in range(400)]
+    insert(LONGTERM, [NOTE | text for text in texts], origin)
+    anna.get(url("changelist"), {"q": searched})  # PostgreSQL's statistics are read once in a while
     with CaptureQueriesContext(connection) as queries:
-        page = anna.get(url("changelist"), {"q": searched, "tag": "vertrag", "age": "week"})
-    assert page.context["cl"].result_count == LongtermMemory.objects.count() == 60
-    # What a list takes, and for each word its forms, its compounds, its parts and whatever is spelled like it.
-    assert len(queries) <= 12 + 4 * len(searched.split()), len(queries)
-    assert "UPPER(" not in str(queries.captured_queries)
-    assert "ESCAPE" not in str(queries.captured_queries)
-
-
-@pytest.mark.parametrize("words", ["Liefervertrag", "Liefervertrag Brief", "Liefervertrag Kündigung Brief Dezember"])
-def test_a_page_of_hits_takes_as_many_statements_for_many_words_as_for_one(anna: Client, words: str) -> None:
-    insert(
-        LONGTERM,
-        [NOTE | {"memory": f"Liefervertrag {n}: Kündigung, Brief, Dezember"} for n in range(400)],
-        Origin(SYSTEM, "anna", "planer", "rest", "insert_brain_longterm_memory"),
-    )
-    found(anna, q=words)  # PostgreSQL's statistics are read once in a while
-    with CaptureQueriesContext(connection) as queries:
-        assert len(found(anna, q=words)) == 50
-    questions = [query["sql"] for query in queries if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
-    assert len(questions) <= 12, "\n".join(questions)
+        page = anna.get(url("changelist"), {"q": searched})
+    assert page.context["cl"].result_count == finding.MOST_FOUND
+    asked = [query["sql"] for query in queries if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    # The list, what there is of the words, and, where something is excluded, long texts that hold it.
+    assert len(asked) <= 12 + ("-" in searched), "\n".join(asked)
+    assert "UPPER(" not in str(asked)
+    assert "ESCAPE" not in str(asked)

@@ -49,13 +49,13 @@ def server(place: Place) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def own(server: Server, place: Place) -> list[str]:
-    """The IDs of anna's memories: of each kind some of two versions, of which the last one is deleted."""
+    """The IDs of anna's memories, made anew: of each kind some of two versions, of which the last one is deleted."""
     return _stored(server, place.key(), ANNAS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def foreign(server: Server, place: Place) -> list[str]:
     """The same of wanda."""
     return _stored(server, place.key(), WANDAS)
