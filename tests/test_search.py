@@ -7,6 +7,7 @@ import jsonschema_rs
 import pytest
 
 from api.tools import TOOLS
+from memories.search import text as ranking
 from memories.search.reach import token
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change, fault_of, faults, now
@@ -632,3 +633,15 @@ def test_each_memory_comes_once_however_often_it_hits(anna: Agent) -> None:
     made = [anna.store(memory="Quarzit " * n, tags=["Quarzit"], embedding=[n, 1], **PROFILE) for n in range(1, 30)]
     hits = found(anna, 'Quarzit "Quarzit" Quarz', embedding=[1, 1], **PROFILE)
     assert sorted(hits) == sorted(made)
+
+
+def test_of_words_that_very_many_have_the_rarest_chooses_and_all_rank(
+    anna: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "_TOO_MANY", 2)
+    for _each in range(4):
+        anna.store(memory="Quarzit")
+    rarer = [anna.store(memory=memory) for memory in ("Granit", "Granit", "Granit, Quarzit")]
+    hits = found(anna, "Quarzit Granit")
+    assert hits[0] == rarer[-1]
+    assert set(hits) == set(rarer)

@@ -28,6 +28,7 @@ _LIKENESS = 0.7  # of what all words together can give
 _ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
 _TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
 _KEPT = 3
+_TOO_MANY = 100_000  # entries; of such words none chooses but the rarest
 
 Points = npt.NDArray[np.float32]
 
@@ -119,8 +120,9 @@ def holding(kind: Kind, query: TextQuery, reach: Groups) -> Any:
 
 def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
     """The concepts that choose the candidates: words that nearly every memory has would choose them all."""
-    rare = sorted(found, key=lambda concept: concept.df)
-    return rare[:_KEPT] + [concept for concept in rare[_KEPT:] if concept.df <= _TOO_COMMON * size]
+    first, *others = sorted(found, key=lambda concept: concept.df)
+    kept = [concept for concept in others[: _KEPT - 1] if concept.df <= _TOO_MANY]
+    return [first, *kept, *(concept for concept in others[_KEPT - 1 :] if concept.df <= _TOO_COMMON * size)]
 
 
 def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str], size: int) -> list[TextHit]:
