@@ -635,13 +635,13 @@ def test_each_memory_comes_once_however_often_it_hits(anna: Agent) -> None:
     assert sorted(hits) == sorted(made)
 
 
-def test_of_words_that_very_many_have_the_rarest_chooses_and_all_rank(
+def test_words_that_very_many_have_choose_only_where_the_rarest_leaves_room(
     anna: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "_TOO_MANY", 2)
-    for _each in range(4):
-        anna.store(memory="Quarzit")
+    monkeypatch.setattr(ranking, "_READABLE", 3 / 150)  # at first three entries, then eight times as many
+    common = [anna.store(memory="Quarzit") for _each in range(4)]
     rarer = [anna.store(memory=memory) for memory in ("Granit", "Granit", "Granit, Quarzit")]
-    hits = found(anna, "Quarzit Granit")
+    hits = found(anna, "Quarzit Granit", limit=3)
     assert hits[0] == rarer[-1]
     assert set(hits) == set(rarer)
+    assert set(found(anna, "Quarzit Granit", limit=10)) == {*rarer, *common}

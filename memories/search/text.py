@@ -28,7 +28,7 @@ _LIKENESS = 0.7  # of what all words together can give
 _ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
 _TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
 _KEPT = 3
-_TOO_MANY = 100_000  # entries; of such words none chooses but the rarest
+_READABLE = 700  # entries of a word for each candidate that is wanted; of words with more, the rarest alone chooses
 
 Points = npt.NDArray[np.float32]
 
@@ -54,12 +54,12 @@ def hits(
     found, size = concepts(query.words, reach, then=then)
     if not found:
         return [], True
-    chosen = _choosing(found, size)
+    chosen = _choosing(found, size, most)
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
     match = Match(reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
     forms = [(place, share, form) for place, concept in enumerate(chosen) for share, form in _forms(concept)]
     rows: list[Any] = []
-    whole = True
+    whole = len(chosen) >= min(len(found), _KEPT)
     for past in (False, True) if then else (False,):
         few = 2 * most  # are read rather than told apart before
         groups = [form for *_rest, form in forms]
@@ -118,11 +118,14 @@ def holding(kind: Kind, query: TextQuery, reach: Groups) -> Any:
     return engine.memories_that(Match(reach, terms, query.excluded), kind.typ, [[ONE_OF_SEVERAL]])
 
 
-def _choosing(found: Sequence[Concept], size: int) -> list[Concept]:
-    """The concepts that choose the candidates: words that nearly every memory has would choose them all."""
+def _choosing(found: Sequence[Concept], size: int, most: int) -> list[Concept]:
+    """The concepts that choose the candidates: words that nearly every memory has would choose them all.
+
+    Fewer than _KEPT, when there are more, only where the others have so many entries that they choose but for more.
+    """
     first, *others = sorted(found, key=lambda concept: concept.df)
-    kept = [concept for concept in others[: _KEPT - 1] if concept.df <= _TOO_MANY]
-    return [first, *kept, *(concept for concept in others[_KEPT - 1 :] if concept.df <= _TOO_COMMON * size)]
+    others = [concept for concept in others if concept.df <= _READABLE * most]
+    return [first, *others[: _KEPT - 1], *(c for c in others[_KEPT - 1 :] if c.df <= _TOO_COMMON * size)]
 
 
 def _ranked(rows: Sequence[Any], found: Sequence[Concept], words: Iterable[str], size: int) -> list[TextHit]:
