@@ -93,7 +93,7 @@ def _firsts(memories: Sequence[Memory], principal: Principal) -> dict[tuple[str,
     found: dict[tuple[str, int], Version] = {}
     for kind in KINDS:
         keys = [memory.pk for memory in memories if memory.typ == kind.typ]
-        rows = kind.versions.objects.visible_to(principal).filter(memory_id__in=keys, version=1).defer("embedding")
+        rows = kind.versions.objects.visible_to(principal, among=keys).filter(version=1).defer("embedding")
         found |= {(kind.typ, row.memory_id): row for row in rows} if keys else {}
     return found
 

@@ -30,8 +30,7 @@ _RANKED_FOR_EACH = 2  # candidates for each memory that is wanted, so that the b
 
 def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
     """Those of these memories that are there for the principal, by key."""
-    rows = kind.memories.objects.visible_to(principal).filter(pk__in=list(keys))
-    return {row.pk: row for row in rows}
+    return {row.pk: row for row in kind.memories.objects.visible_to(principal, among=keys)}
 
 
 def listed(

@@ -46,8 +46,8 @@ def locked(
     kind: Kind, keys: Sequence[int], principal: Principal, action: Action, *, also_expired: bool = False
 ) -> dict[int, Memory]:
     """The rows with which this may be done, locked in the order of their keys, by key."""
-    rows = kind.memories.objects.visible_to(principal, action, also_expired=also_expired)
-    return {row.pk: row for row in rows.filter(pk__in=keys).order_by("pk").select_for_update()}
+    rows = kind.memories.objects.visible_to(principal, action, among=keys, also_expired=also_expired)
+    return {row.pk: row for row in rows.order_by("pk").select_for_update()}
 
 
 def moment(rows: Iterable[Memory], origin: Origin) -> datetime:

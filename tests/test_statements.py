@@ -146,3 +146,25 @@ def test_tags_few_and_many(anna: Agent) -> None:
     stored(anna, 20)
     calls = [lambda size=size: cost(anna, "select_brain_tags", limit=size) for size in (1, 10, 100)]
     assert the_same(calls) <= 3
+
+
+@pytest.mark.skipif(POSTGRESQL, reason="PostgreSQL's planner knows how many memories an agent has")
+def test_memories_are_read_by_their_ids_and_not_by_whom_a_key_may_see(agent_with: Callable[..., Agent]) -> None:
+    limited = agent_with("anna", agent=["planer"], scope=["modul"], nutzer=["anna"])
+    ids = stored(limited, 30)
+    entries = [entry(ID=each) for each in ids]
+    for each in entries:
+        for fixed in ("scope", "scope_vk", "agent", "nutzer"):
+            del each[fixed]
+    with CaptureQueriesContext(connection) as context:
+        assert limited.call("select_brain_longterm_memory", IDs=ids)["erfolg"]
+        assert limited.call("update_brain_longterm_memory", memories=entries)["erfolg"]
+        assert len(limited.call("search_brain", suche="Kündigungsfrist", limit=30)["daten"]) == 30
+        assert limited.call("delete_brain_longterm_memory", IDs=ids)["erfolg"]
+    asked = [query["sql"] for query in context.captured_queries]
+    asked = [sql for sql in asked if sql.startswith("SELECT") and 'FROM "memories_longtermmemory"' in sql]
+    assert len(asked) >= 4
+    for sql in asked:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            assert "longtermmemory_" not in " ".join(row[3] for row in cursor.fetchall()), sql

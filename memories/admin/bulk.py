@@ -154,7 +154,7 @@ def _changed(
     outcomes: Outcomes = {}
     for _turn in range(2):
         left = [key for key in keys if isinstance(outcomes.get(key), Conflict)] if outcomes else keys
-        rows = kind.memories.objects.visible_to(origin.principal, Action.WRITE).filter(pk__in=left)
+        rows = kind.memories.objects.visible_to(origin.principal, Action.WRITE, among=left)
         changes = []
         for row in rows.only("pk", "version", column):
             try:
@@ -180,7 +180,7 @@ def _reject(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: O
 
 def _restore(kind: Kind, keys: Sequence[int], _data: Mapping[str, Any], origin: Origin) -> Outcomes:
     """To the newest version, which is what a deleted memory held last."""
-    versions = kind.versions.objects.visible_to(origin.principal, Action.RESTORE).filter(memory_id__in=keys)
+    versions = kind.versions.objects.visible_to(origin.principal, Action.RESTORE, among=keys)
     newest = versions.order_by().values("memory_id").annotate(newest=Max("version")).values_list("memory_id", "newest")
     return {key: services.restore(kind, key, number, origin) for key, number in newest}
 

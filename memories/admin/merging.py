@@ -148,7 +148,8 @@ class MergingAdmin(HistoryAdmin):
     def _chosen(self, request: HttpRequest) -> list[Memory]:
         """The memories to merge, the oldest first; none when one of them is not there."""
         keys = {self._key(each) for each in (request.POST or request.GET).getlist("id")[: MOST_MERGED + 1]}
-        rows = self.get_queryset(request).filter(pk__in=keys).order_by("erstellt_am", "pk").defer("embedding")
+        seen = self.kind.memories.objects.visible_to(principal_of(request.user), among=keys)
+        rows = seen.order_by("erstellt_am", "pk").defer("embedding")
         found = list(rows) if len(keys) <= MOST_MERGED else []
         return found if len(found) == len(keys) else []
 

@@ -253,11 +253,11 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
     for kind in KINDS:
         wanted = {hit.memory_id: hit.version for hit in part if hit.typ == kind.typ}
         if wanted and then:
-            versions = kind.versions.objects.visible_to(principal).filter(memory_id__in=wanted)
+            versions = kind.versions.objects.visible_to(principal, among=wanted)
             versions = versions.filter(version__in=set(wanted.values()))
             rows |= {(kind.typ, row.memory_id): row for row in versions if wanted[row.memory_id] == row.version}
         elif wanted:
-            seen = kind.memories.objects.visible_to(principal).filter(pk__in=wanted)
+            seen = kind.memories.objects.visible_to(principal, among=wanted)
             rows |= {(kind.typ, row.pk): row for row in seen}
     return rows
 

@@ -38,7 +38,7 @@ def memory_table(kind: Kind, keys: Iterable[int], principal: Principal) -> Itera
     rows = (
         [row.kennung, *(getattr(row, name) for name in columns)]
         for part in parts(keys)
-        for row in kind.memories.objects.visible_to(principal).filter(pk__in=part).order_by("pk").defer("embedding")
+        for row in kind.memories.objects.visible_to(principal, among=part).order_by("pk").defer("embedding")
     )
     return table(["ID", *map(wire_name, columns)], rows)
 
