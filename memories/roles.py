@@ -27,13 +27,22 @@ _CURATE = (
     "delete_tag",
     "change_duplicatepair",
 )
-_AUDIT = (*_VIEW, "view_accesskey", "view_serviceaccount", "view_callrecord", "view_recall", "export_callrecord")
+_AUDIT = (
+    *_VIEW,
+    "view_accesskey",
+    "view_serviceaccount",
+    "view_callrecord",
+    "view_recall",
+    "export_callrecord",
+    "view_erasure",
+)
 _ADMINISTRATE = (
     *dict.fromkeys((*_CURATE, *_AUDIT)),
     *(f"delete_{kind}memory" for kind in _KINDS),
     *(f"{verb}_{what}" for verb in ("add", "change") for what in ("accesskey", "serviceaccount", "embeddingprofile")),
     *(f"{verb}_{what}" for verb in ("add", "change", "delete", "view") for what in ("user", "grant")),
     "view_group",
+    "erase_person",
 )
 
 # The name in the database, which is German everywhere, and the permissions.

@@ -6,7 +6,7 @@ goes only when, with its row locked, no memory carries it: whoever stores a memo
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,13 @@ def remove_unused() -> int:
         last = part[-1].schluessel
         removed += _remove(part)
     return removed
+
+
+def drop_unused(keys: Iterable[str]) -> None:
+    """Remove those of the tags of these keys that no memory carries, within the caller's transaction."""
+    wanted = sorted(keys)
+    for start in range(0, len(wanted), _TAGS_AT_ONCE):
+        _drop_unused(Tag.objects.filter(schluessel__in=wanted[start : start + _TAGS_AT_ONCE]))
 
 
 def out_of_reach(tag: Tag, principal: Principal) -> bool:
@@ -178,12 +185,16 @@ def _remove(tags: Sequence[Tag]) -> int:
     keys = [tag.pk for tag in tags]
 
     def write(_part: Sequence[object]) -> list[int]:
-        list(Tag.objects.select_for_update().filter(pk__in=keys).order_by("schluessel"))
-        gone = list(unused().filter(pk__in=keys).values_list("pk", flat=True))
-        Tag.objects.filter(pk__in=gone).delete()
-        return [len(gone)]
+        return [_drop_unused(Tag.objects.filter(pk__in=keys))]
 
     return _done(write_in_groups([keys], write, lambda _told: not Tag.objects.filter(pk__in=keys).exists())[0])
+
+
+def _drop_unused(tags: QuerySet[Tag]) -> int:
+    keys = [tag.pk for tag in tags.select_for_update().order_by("schluessel")]
+    gone = list(unused().filter(pk__in=keys).values_list("pk", flat=True))
+    Tag.objects.filter(pk__in=gone).delete()
+    return len(gone)
 
 
 def _done(outcome: int | BrainError) -> int:

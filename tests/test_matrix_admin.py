@@ -15,7 +15,7 @@ from django.urls import reverse
 from memories.admin.bulk import BULKS
 from memories.admin.filters import ChoiceFilter, TextFilter
 from memories.kinds import KINDS
-from memories.models import AccessKey, CallRecord, EmbeddingProfile, Recall, ServiceAccount, Tag
+from memories.models import AccessKey, CallRecord, EmbeddingProfile, Erasure, Recall, ServiceAccount, Tag
 from memories.roles import ROLES
 from memories.values import tag_key
 from tests.admincast import form
@@ -49,6 +49,7 @@ PAGES: dict[str, tuple[set[str], set[str]]] = {
     "duplicatepair": (set(ROLES), {"Kurator", "Administrator"}),
     "importjob": ({"Kurator", "Administrator"}, {"Kurator", "Administrator"}),
     "embeddingprofile": (set(ROLES), set()),
+    "erasure": ({"Auditor", "Administrator"}, set()),
     "callrecord": _CALLS,
     "recall": _CALLS,
     "accesskey": ({"Auditor", "Administrator"}, {"Administrator"}),
@@ -108,6 +109,7 @@ def rows(side: Side) -> dict[str, int]:
         "recall": Recall.objects.filter(search__call__nutzer=side.nutzer).first(),
         **dict.fromkeys(MADE_BY_HAND),
         "embeddingprofile": EmbeddingProfile.objects.first(),
+        "erasure": Erasure.objects.first(),
         "accesskey": AccessKey.objects.first(),
         "serviceaccount": ServiceAccount.objects.first(),
         "user": User.objects.first(),
@@ -205,6 +207,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     with django_db_blocker.unblock(), transaction.atomic():
         builder = agent_of("a key without limits")
         EmbeddingProfile.objects.create(profil_hash="p", dimension=2, name="n")
+        Erasure.objects.create(grund="g", gefunden=0)
         clients = {name: person_of(name) for name in PERSONS}
         own = stored(ANNAS, builder)
         builder.nutzer = own.nutzer

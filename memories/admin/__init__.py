@@ -10,6 +10,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memories.admin.calls import CallRecordAdmin
 from memories.admin.duplicates import DuplicatePairAdmin
+from memories.admin.erasing import ErasureAdmin
 from memories.admin.importing import ImportJobAdmin
 from memories.admin.keys import AccessKeyAdmin, ServiceAccountAdmin
 from memories.admin.memory import BrainMemoryAdmin, LongtermAdmin, ShorttermAdmin
@@ -27,6 +28,7 @@ from memories.models import (
     CallRecord,
     DuplicatePair,
     EmbeddingProfile,
+    Erasure,
     ImportJob,
     LongtermMemory,
     LongtermVersion,
@@ -52,6 +54,7 @@ ADMINS = (
     (CallRecord, CallRecordAdmin),
     (Recall, RecallAdmin),
     (ImportJob, ImportJobAdmin),
+    (Erasure, ErasureAdmin),
     (User, UserAdmin),
     (Group, GroupAdmin),
 )

@@ -3,6 +3,7 @@
 from memories.models.access import AccessKey, Grant, ServiceAccount
 from memories.models.call import CallRecord, KeyUsage
 from memories.models.duplicate import ComparedText, DuplicatePair, Likeness
+from memories.models.erasure import ErasedMemory, Erasure
 from memories.models.memory import (
     Aktion,
     BrainMemory,
@@ -33,6 +34,8 @@ __all__ = [
     "ComparedText",
     "DuplicatePair",
     "EmbeddingProfile",
+    "ErasedMemory",
+    "Erasure",
     "Grant",
     "HandledEntry",
     "ImportJob",

@@ -397,7 +397,10 @@ class Aktion(models.TextChoices):
 
 
 class Version(Content):
-    """A memory's state after one change, with who, how, when and why. Rows are only ever added."""
+    """A memory's state after one change, with who, how, when and why.
+
+    Rows are only ever added; `memories.erasure` alone removes them, all of a memory at once.
+    """
 
     KEY = "memory_id"
 

@@ -304,13 +304,36 @@ def broken() -> list[str]:
     """The vocabulary and the full-text tables that do not agree with the entries; PostgreSQL's index cannot."""
     sqlite = connection.vendor == "sqlite"
     found = ["memories_word"] if rows(_WRONG_SQLITE if sqlite else _WRONG_POSTGRESQL)[0][0] else []
-    for table in _FTS5_TABLES if sqlite else ():
+    for table in FTS5_TABLES if sqlite else ():
         try:
             with transaction.atomic():
                 rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
         except DatabaseError:
             found.append(table)
     return found
+
+
+def forget(words: Collection[str]) -> None:
+    """Take those of these stems out of the vocabulary that no entry holds or held, within the caller's transaction.
+
+    On PostgreSQL nobody stores an entry until that ends: whoever just did, with a word that is there, adds none.
+    """
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.executemany(_FORGET_SQLITE, [(word, _in_column("stamm", [word])) for word in sorted(words)])
+    elif words:
+        rows(f"LOCK TABLE {_LIVE}, {_PAST} IN SHARE ROW EXCLUSIVE MODE")
+        with well_planned():
+            rows(_FORGET_POSTGRESQL, [sorted(words)])
+
+
+_FORGET_SQLITE = """
+    DELETE FROM memories_word WHERE stamm = %s AND df <= 0
+    AND NOT EXISTS (SELECT 1 FROM memories_pastfulltext WHERE memories_pastfulltext MATCH %s)"""
+_FORGET_POSTGRESQL = f"""
+    DELETE FROM memories_word w USING unnest(%s::text[]) AS gone WHERE w.stamm = gone
+    AND NOT EXISTS (SELECT 1 FROM {_LIVE} c WHERE c.sd @@ quote_literal(gone)::tsquery)
+    AND NOT EXISTS (SELECT 1 FROM {_PAST} c WHERE c.sd @@ quote_literal(gone)::tsquery)"""
 
 
 def renew() -> None:
@@ -320,7 +343,7 @@ def renew() -> None:
             cursor.execute(statement)
 
 
-_FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
+FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
 # Stems hold letters and digits alone, so a list of them becomes JSON by putting quotes between them.
 _SPLIT = "json_each('[\"' || replace(e.stamm, ' ', '\",\"') || '\"]') j WHERE j.value <> ''"
 _COUNTED_WORDS = f"""
@@ -333,7 +356,7 @@ _HELD_WORDS = f"""
         UNION SELECT unnest(string_to_array(stamm, ' ')) FROM {_PAST}) AS held WHERE w <> ''"""
 _RENEW_SQLITE = (
     # First, since one that is out of step takes no deletion.
-    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in _FTS5_TABLES),
+    *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in FTS5_TABLES),
     "DELETE FROM memories_word",
     f"INSERT INTO memories_word(stamm, df) {_COUNTED_WORDS}",
     f"INSERT INTO memories_word(stamm, df) {_PAST_WORDS} ON CONFLICT (stamm) DO NOTHING",

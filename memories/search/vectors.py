@@ -305,3 +305,30 @@ def _pack_one(profile: Profile) -> bool:
         )
         SearchEntry.objects.filter(pk__in=[row[0] for row in rows]).update(block=block.pk)
         return True
+
+
+def repack(key: int) -> None:
+    """Make the block anew, under another key, without the codes that no entry needs any more, if it has such."""
+    with transaction.atomic():
+        block = VectorBlock.objects.select_for_update().filter(pk=key).first()
+        if block is None:
+            return
+        entries = np.frombuffer(bytes(block.eintraege), dtype="<i8")
+        rows = SearchEntry.objects.select_for_update().filter(pk__in=entries.tolist(), block=key).order_by("id")
+        living = list(rows.values_list("id", flat=True))
+        if len(living) == len(entries):
+            return
+        block.delete()
+        if not living:
+            return
+        kept = np.isin(entries, np.array(living, dtype="<i8"))
+        codes = np.frombuffer(bytes(block.codes), dtype=np.int8).reshape(len(entries), -1)
+        fresh = VectorBlock.objects.create(
+            pk=secrets.randbits(63),
+            profil_hash=block.profil_hash,
+            dimension=block.dimension,
+            eintraege=entries[kept].tobytes(),
+            skalen=np.frombuffer(bytes(block.skalen), dtype="<f4")[kept].tobytes(),
+            codes=codes[kept].tobytes(),
+        )
+        SearchEntry.objects.filter(pk__in=living).update(block=fresh.pk)

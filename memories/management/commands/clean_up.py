@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories import calls, planning, repeats, services
+from memories import calls, planning, repeats, services, vacuum
 from memories.errors import BrainError
 from memories.principal import SYSTEM, Origin
 from memories.transfer import jobs
@@ -39,6 +39,8 @@ class Command(BaseCommand):
         self.stdout.write(_("Failed attempts to sign in forgotten: %(number)d") % {"number": attempts})
         sessions, _tables = Session.objects.filter(expire_date__lt=now).delete()
         self.stdout.write(_("Sessions removed that were over: %(number)d") % {"number": sessions})
+        if vacuum.pending() and not vacuum.clean():
+            self.stdout.write(str(vacuum.NOT_YET))
         planning.gather()
 
     def _progress(self, deleted: int) -> None:
