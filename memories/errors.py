@@ -50,6 +50,13 @@ class TooLarge(BrainError):
     meaning = _("A limit was passed; the message names it.")
 
 
+class HoldsSecret(BrainError):
+    """A text that would be stored holds a credential; the message says of which kind, and quotes nothing."""
+
+    code = "geheimnis"
+    meaning = _("The text holds a credential, such as an API key; nothing of it is stored.")
+
+
 class NotFound(BrainError):
     """What was named is not there, or may not be seen: both read the same."""
 
@@ -147,6 +154,7 @@ ERRORS: tuple[type[BrainError], ...] = (
     Missing,
     UnknownField,
     TooLarge,
+    HoldsSecret,
     NotFound,
     Conflict,
     KeyReused,

@@ -31,7 +31,7 @@ def suggested(kind: Kind, name: str, beginning: str, principal: Principal, *, sc
     memories in his sight. Nothing for what no value can begin with.
     """
     try:
-        typed, scope = (values.limited_text(text, name, limits().kennung) for text in (beginning, scope))
+        typed, scope = (values.asked_text(text, name, limits().kennung) for text in (beginning, scope))
     except BrainError:
         return []
     start = unicodedata.normalize("NFC", typed).lstrip()

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories.errors import BrainError, Invalid, TooLarge
+from memories.credentials import credential_in
+from memories.errors import BrainError, HoldsSecret, Invalid, TooLarge
 from memories.limits import limits
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -32,9 +33,45 @@ def clean_text(text: str, feld: str | None) -> str:
     return text
 
 
+def without_secret(text: str, feld: str | None) -> str:
+    """The text as it is; one that holds a credential is refused, unless the settings let credentials be kept."""
+    what = credential_in(text)
+    if what is not None:
+        raise HoldsSecret(
+            _(
+                "This holds a credential: %(what)s. Many would read it, and the history keeps what is stored: write "
+                "where it is kept instead."
+            )
+            % {"what": what},
+            feld,
+        )
+    return text
+
+
+def sayable(text: str) -> str:
+    """The text, to be kept in a record; nothing when it holds a credential."""
+    return text if credential_in(text) is None else ""
+
+
+def secrets_in(value: Any, feld: str) -> Iterator[BrainError]:
+    """The faults of all texts of a value that hold a credential, names included, each with its path."""
+    if isinstance(value, str):
+        try:
+            without_secret(value, feld or None)
+        except HoldsSecret as fault:
+            yield fault
+    elif isinstance(value, list):
+        for place, child in enumerate(value):
+            yield from secrets_in(child, f"{feld}[{place}]")
+    elif isinstance(value, dict):
+        for name, child in value.items():
+            named = list(secrets_in(name, feld))  # then the path to what stands there says nothing
+            yield from named or secrets_in(child, f"{feld}.{name[:60]}" if feld else name[:60])
+
+
 def as_claimed(value: object, limit: int) -> str:
     """Whatever a caller sent as an identifier, as a text that can be kept in a record of the call: that of the
-    identifier, when it is one.
+    identifier, when it is one that may be kept.
     """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return ""
@@ -42,11 +79,11 @@ def as_claimed(value: object, limit: int) -> str:
         text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
     except ValueError:  # more digits than Python turns into text
         return ""
-    return unicodedata.normalize("NFC", _LONE_SURROGATE.sub("?", text.replace("\0", "?")))[:limit]
+    return sayable(unicodedata.normalize("NFC", _LONE_SURROGATE.sub("?", text.replace("\0", "?"))))[:limit]
 
 
-def limited_text(text: str, feld: str, limit: int) -> str:
-    """The text, byte for byte, of at most `limit` characters."""
+def asked_text(text: str, feld: str, limit: int) -> str:
+    """The text of a question, which is not stored: byte for byte, of at most `limit` characters."""
     if len(text) > limit:
         raise TooLarge(
             _("The text has %(length)d characters; at most %(limit)d are allowed.")
@@ -54,6 +91,11 @@ def limited_text(text: str, feld: str, limit: int) -> str:
             feld,
         )
     return clean_text(text, feld)
+
+
+def limited_text(text: str, feld: str, limit: int) -> str:
+    """The text, byte for byte, of at most `limit` characters, without a credential."""
+    return without_secret(asked_text(text, feld, limit), feld)
 
 
 def filled_text(text: str, feld: str, limit: int) -> str:
@@ -64,7 +106,12 @@ def filled_text(text: str, feld: str, limit: int) -> str:
 
 
 def identifier(value: object, feld: str, *, may_be_empty: bool = False) -> str:
-    """The identifier as a string in NFC: `7`, `7.0` and `"7"` are the same one."""
+    """The identifier as a string in NFC, without a credential: `7`, `7.0` and `"7"` are the same one."""
+    return without_secret(asked_identifier(value, feld, may_be_empty=may_be_empty), feld)
+
+
+def asked_identifier(value: object, feld: str, *, may_be_empty: bool = False) -> str:
+    """An identifier that a question asks for, which stores nothing."""
     text = unicodedata.normalize("NFC", clean_text(_spelled_out(value, feld), feld))
     if not text and not may_be_empty:
         raise Invalid(_("The identifier is empty."), feld)
@@ -97,7 +144,12 @@ def _spelled_out(value: object, feld: str) -> str:
 
 
 def tag_name(name: str, feld: str) -> str:
-    """The tag's name in NFC, trimmed, with inner blanks folded into one."""
+    """The tag's name in NFC, trimmed, with inner blanks folded into one, without a credential."""
+    return without_secret(asked_tag(name, feld), feld)
+
+
+def asked_tag(name: str, feld: str) -> str:
+    """The name of a tag that a question asks for, which stores nothing."""
     text = _BLANKS.sub(" ", unicodedata.normalize("NFC", clean_text(name, feld))).strip()
     if not text:
         raise Invalid(_("The tag is blank."), feld)
@@ -117,13 +169,13 @@ def tag_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
-def tag_names(names: Iterable[str], feld: str) -> list[str]:
+def tag_names(names: Iterable[str], feld: str, *, read: Callable[[str, str], str] = tag_name) -> list[str]:
     """The tags' names in the order given, each tag once, in its first spelling of the list."""
     spelled: dict[str, str] = {}
     faults: list[BrainError] = []
     for place, name in enumerate(names):
         try:
-            clean = tag_name(name, f"{feld}[{place}]")
+            clean = read(name, f"{feld}[{place}]")
         except BrainError as fault:
             faults.append(fault)
         else:
@@ -190,12 +242,20 @@ def json_text(text: str, feld: str) -> str:
         raise TooLarge(fault.meldung, feld) from fault
     except ValueError as error:
         raise Invalid(_("This is not valid JSON: %(reason)s.") % {"reason": error}, feld) from error
+    value = level[0]
     for _depth in range(limits().nesting + 1):
         containers = [node for node in level if isinstance(node, dict | list)]
         if not containers:
-            return text
+            return unescaped(text, value, feld)
         level = [child for node in containers for child in (node.values() if isinstance(node, dict) else node)]
     raise TooLarge(nested_too_deeply().meldung, feld)
+
+
+def unescaped(text: str, value: Any, feld: str) -> str:
+    """The JSON text, which says this value; one that holds a credential behind escapes is refused."""
+    for fault in secrets_in(value, feld) if "\\" in text else ():
+        raise HoldsSecret(fault.meldung, feld)
+    return text
 
 
 def nested_too_deeply() -> TooLarge:

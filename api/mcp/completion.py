@@ -19,7 +19,7 @@ def completed(request: Request) -> dict[str, Any]:
     reference, argument = request.params.get("ref"), request.params.get("argument")
     if not isinstance(reference, dict) or not isinstance(argument, dict) or not isinstance(argument.get("value"), str):
         raise ProtocolError(INVALID_PARAMS, _("ref and argument are objects; argument has a name and a value."))
-    values.limited_text(argument["value"], "argument.value", limits().kennung)
+    values.asked_text(argument["value"], "argument.value", limits().kennung)
     match reference:
         case {"type": "ref/prompt", "name": str(name)} if name in prompts.PROMPTS:
             found = _words(argument.get("name"), argument["value"], request.principal)

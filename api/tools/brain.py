@@ -40,12 +40,12 @@ def _relevance(value: str, feld: str) -> int:
 def _json_text(value: str, feld: str) -> str:
     values.limited_text(value, feld, limits().memory)
     try:
-        parse_text(value)
+        parsed = parse_text(value)
     except TooLarge as fault:
         raise TooLarge(fault.meldung, feld) from fault
     except ValueError as error:
         raise Invalid(_("This is not valid JSON: %(reason)s.") % {"reason": error}, feld) from error
-    return value
+    return values.unescaped(value, parsed, feld)
 
 
 def _free_text(value: str, feld: str) -> str:

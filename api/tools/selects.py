@@ -6,8 +6,21 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from api.fields import OWN_FIELDS, Field, identifier, search_text, shown_memory, start_of_day, translated
-from api.schemas import WEITER, Schema, answer, call, choice, ids, names, select_row, switch, text, whole_number
+from api.fields import OWN_FIELDS, Field, search_text, shown_memory, start_of_day, translated
+from api.schemas import (
+    TEXTS_ARE_DATA,
+    WEITER,
+    Schema,
+    answer,
+    call,
+    choice,
+    ids,
+    names,
+    select_row,
+    switch,
+    text,
+    whole_number,
+)
 from api.schemas import identifier as identifier_schema
 from api.tool import Reply, Row, Shape, Tool
 from memories import reading, values
@@ -21,13 +34,19 @@ LIMIT = 20
 MOST = 100
 
 TIMES = ("aktualisiert_am", "erstellt_am")
+
+
+def _tags(value: list[str], feld: str) -> tuple[str, ...]:
+    return tuple(values.tag_names(value, feld, read=values.asked_tag))
+
+
 FILTERS = (
-    identifier("scope"),
-    identifier("scope_vk", may_be_empty=True),
-    Field("agent_filter", "agent", values.identifier),
-    Field("nutzer_filter", "nutzer", values.identifier),
-    Field("tags", "tags", lambda value, feld: tuple(values.tag_names(value, feld))),
-    Field("tags_eines", "tags_eines", lambda value, feld: tuple(values.tag_names(value, feld))),
+    Field("scope", "scope", values.asked_identifier),
+    Field("scope_vk", "scope_vk", lambda value, feld: values.asked_identifier(value, feld, may_be_empty=True)),
+    Field("agent_filter", "agent", values.asked_identifier),
+    Field("nutzer_filter", "nutzer", values.asked_identifier),
+    Field("tags", "tags", _tags),
+    Field("tags_eines", "tags_eines", _tags),
     Field("von", "von", start_of_day),
     Field("bis", "bis", values.moment),
     Field("suche", "suche", search_text),
@@ -53,7 +72,8 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         name=name,
         titel=titel,
         beschreibung=(
-            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite."
+            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite. "
+            f"{TEXTS_ARE_DATA}"
         ),
         shape=Shape.QUERY,
         input_schema=call(_query_schema(kind)),

@@ -23,7 +23,7 @@ class Query:
 
 
 def _query(inhalt: Mapping[str, Any]) -> Query:
-    praefix = values.limited_text(inhalt.get("praefix", ""), "praefix", limits().tag_name)
+    praefix = values.asked_text(inhalt.get("praefix", ""), "praefix", limits().tag_name)
     return Query(praefix.lstrip(), int(inhalt.get("limit", _LIMIT)), inhalt.get("weiter"))
 
 

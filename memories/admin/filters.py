@@ -75,7 +75,7 @@ class TextFilter(ListFilter):
 
     def wanted(self, typed: str) -> Any:
         """The value in canonical form. Raises Invalid for what no value can be."""
-        return values.identifier(typed, self.column)
+        return values.asked_identifier(typed, self.column)
 
 
 class TagFilter(TextFilter):
@@ -94,7 +94,7 @@ class TagFilter(TextFilter):
 
     def wanted(self, typed: str) -> Any:
         """The tag, as one of several."""
-        return (values.tag_name(typed, "tag"),)
+        return (values.asked_tag(typed, "tag"),)
 
 
 class ScopeFilter(TextFilter):
@@ -119,7 +119,7 @@ class ScopeVkFilter(TextFilter):
 
     def wanted(self, typed: str) -> Any:
         """The record in canonical form. Raises Invalid for what no value can be."""
-        return values.identifier(typed, "scope_vk")
+        return values.asked_identifier(typed, "scope_vk")
 
 
 class NutzerFilter(TextFilter):
@@ -339,7 +339,7 @@ class WhoFilter(TextFilter):
 
     def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
         """The versions of which one of these is the name."""
-        wanted = [Q(**{name: values.identifier(typed, "wer")}) for name in self._NAMES]
+        wanted = [Q(**{name: values.asked_identifier(typed, "wer")}) for name in self._NAMES]
         found: QuerySet[Any] = queryset.filter(reduce(or_, wanted))
         return found
 
@@ -352,7 +352,7 @@ class ReasonFilter(TextFilter):
 
     def narrowed(self, queryset: Any, typed: str) -> QuerySet[Any]:
         """The versions whose reason holds the text."""
-        found: QuerySet[Any] = queryset.filter(grund__icontains=values.limited_text(typed, "grund", limits().grund))
+        found: QuerySet[Any] = queryset.filter(grund__icontains=values.asked_text(typed, "grund", limits().grund))
         return found
 
 

@@ -123,7 +123,7 @@ class ImportJobAdmin(ReadOnlyAdmin):
                 lines = format_of(form.cleaned_data["format"]).read([(file.name, file)])
                 job = jobs.begin(request.user.pk or 0, file.name, form.cleaned_data["format"], lines, form.defaults())
             except BrainError as fault:
-                form.add_error("datei", str(fault.meldung))
+                form.add_error(fault.feld if fault.feld in form.fields else "datei", str(fault.meldung))
             else:
                 return self._to(job)
         context = {

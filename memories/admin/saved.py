@@ -17,7 +17,7 @@ from memories import values
 from memories.admin.base import BrainAdmin
 from memories.admin.finding import VIEW_VAR, WHOLE_LIST
 from memories.admin.history import url_of
-from memories.errors import BrainError
+from memories.errors import BrainError, HoldsSecret
 from memories.kinds import Kind
 from memories.models import ListSetting, SavedView
 from memories.models.view import VIEW_NAME_LENGTH
@@ -170,6 +170,9 @@ class SavedAdmin(BrainAdmin):
     def _save(self, request: HttpRequest) -> HttpResponse:
         asked = self._asked(request)
         own, name = self.own(request), self._name(request)
+        if name and (secret := next(values.secrets_in(asked.dict(), ""), None)):
+            self.message_user(request, str(secret.meldung), messages.ERROR)
+            return self._back(self._shown_before(request))
         known = any(each.name == name for each in own.views)
         if name and not known and len(own.views) >= MOST_VIEWS:
             told = _("You have %(limit)d views of this list; delete one first.")
@@ -188,9 +191,11 @@ class SavedAdmin(BrainAdmin):
         typed = request.POST.get("bezeichnung", "")
         try:
             return values.tag_name(values.limited_text(typed, "name", VIEW_NAME_LENGTH), "name")
-        except BrainError:
-            told = _("A name has 1 to %(limit)d characters.")
-            self.message_user(request, told % {"limit": VIEW_NAME_LENGTH}, messages.ERROR)
+        except BrainError as fault:
+            told = _("A name has 1 to %(limit)d characters.") % {"limit": VIEW_NAME_LENGTH}
+            if isinstance(fault, HoldsSecret):
+                told = str(fault.meldung)
+            self.message_user(request, told, messages.ERROR)
             return ""
 
     def view_view(self, request: HttpRequest, number: int) -> HttpResponse:

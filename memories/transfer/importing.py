@@ -20,7 +20,7 @@ from memories.steps import Done, Outcome, no_memory, out_of_reach
 from memories.transfer.adopting import adopt, append, note
 from memories.transfer.exporting import other
 from memories.transfer.lines import told_version
-from memories.transfer.rows import Faulty, Row
+from memories.transfer.rows import Faulty, Row, sentences
 from memories.values import tag_key
 
 AT_ONCE = 100  # rows
@@ -94,7 +94,7 @@ def take_batch(part: Sequence[Row | Faulty], origin: Origin, *, dry_run: bool = 
     found = []
     for row in part:
         if isinstance(row, Faulty):
-            found.append(Result(row.number, Verdict.FAULTY, meldung=_sentences(row.faults)))
+            found.append(Result(row.number, Verdict.FAULTY, meldung=_sayable(sentences(row.faults))))
         else:
             found.append(_result(row, judged[row.number], outcomes.get(row.number)))
     return found
@@ -105,18 +105,13 @@ def _result(row: Row, plan: _Plan | BrainError, outcome: Outcome | None) -> Resu
     hints = _sayable("; ".join(row.hints))
     told = {"herkunft": f"{row.instanz}/{row.kennung}", "titel": row.titel[:200], "hinweise": hints}
     if fault is not None:
-        return Result(row.number, Verdict.FAULTY, meldung=_sentences(fault.faults), **told)
+        return Result(row.number, Verdict.FAULTY, meldung=_sayable(sentences(fault.faults)), **told)
     assert isinstance(plan, _Plan)  # noqa: S101 - a plan is a fault or a plan
     key = outcome.key if isinstance(outcome, Done) else plan.key
     verdict = _VERDICTS[plan.step]
     if verdict is Verdict.CHANGED and isinstance(outcome, Done) and not outcome.changed:
         verdict = Verdict.SAME
     return Result(row.number, verdict, kennung=f"{row.kind.typ}_{key}" if key else "", **told)
-
-
-def _sentences(faults: Sequence[BrainError]) -> str:
-    told = (f"{fault.feld}: {fault.meldung}" if fault.feld else str(fault.meldung) for fault in faults[:20])
-    return _sayable(" ".join(told))
 
 
 def _sayable(text: str) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from memories import values
 from memories.models import ImportJob, ImportLine, Stage
 from memories.principal import Origin
 from memories.transfer.importing import AT_ONCE, Result, Verdict, take_batch
-from memories.transfer.rows import Faulty, NewerFormat, Row, row_of
+from memories.transfer.rows import Faulty, NewerFormat, Row, keepable, row_of
 
 KEPT = timedelta(days=7)
 _SECONDS_A_STEP = 2.0
@@ -22,11 +23,13 @@ _FILLED = ("vorschau", "ergebnis", "herkunft", "kennung", "titel", "meldung", "h
 
 
 def begin(user_id: int, dateiname: str, form: str, lines: Iterable[bytes], defaults: Mapping[str, str]) -> ImportJob:
-    """Keep the lines of a file, to be previewed. Raises NewerFormat for a file that cannot be read."""
+    """Keep the lines of a file, to be previewed. Raises NewerFormat for a file that cannot be read, HoldsSecret."""
+    for name, value in defaults.items():
+        values.without_secret(value, name)
     now = timezone.now()
     job: ImportJob = ImportJob.objects.create(
         user_id=user_id,
-        dateiname=dateiname[-255:],
+        dateiname=values.sayable(dateiname)[-255:] or "…",
         format=form,
         vorgaben=dict(defaults),
         leased_until=now + KEPT,  # until all lines are kept nobody begins
@@ -37,7 +40,7 @@ def begin(user_id: int, dateiname: str, form: str, lines: Iterable[bytes], defau
             if part[0][0] == 1:
                 row_of(1, part[0][1], now, defaults)
             ImportLine.objects.bulk_create(
-                ImportLine(job=job, number=number, zeile=line) for number, line in part if not _is_none(line)
+                ImportLine(job=job, number=number, zeile=keepable(line)) for number, line in part if not _is_none(line)
             )
     except BaseException:
         job.delete()

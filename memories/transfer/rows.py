@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from memories.transfer.lines import ORIGINAL, content_columns, wire_name
 
 MOST_TAGS = 100  # as the tools' schemas have it
 _MOST_RELEVANT = 100
+_MOST_FAULTS = 20
 _BYTES_A_NUMBER = 4
 _FILE = "datei"  # the origin of lines that name none
 
@@ -118,6 +119,9 @@ def row_of(number: int, line: bytes, now: datetime, defaults: Mapping[str, str])
         if "brain_export" in told:
             _check_format(told)
             return None
+        faults = _secrets(told)
+        if faults:
+            return Faulty(number, faults)
         if isinstance(told.get("fehler"), str):
             raise Invalid(told["fehler"])
         hints = told.pop("hinweise", [])
@@ -126,6 +130,31 @@ def row_of(number: int, line: bytes, now: datetime, defaults: Mapping[str, str])
         raise
     except BrainError as fault:
         return Faulty(number, fault.faults)
+
+
+def keepable(line: bytes) -> bytes:
+    """The line as it may be kept until it is imported: of one that holds a credential, what is wrong with it alone."""
+    text = line.decode("utf-8", "replace")
+    try:
+        faults = _secrets(json.loads(text))
+    except (ValueError, RecursionError, TooLarge):
+        faults = _secrets(text)
+    return json.dumps({"fehler": sentences(faults)}).encode() if faults else line
+
+
+def _secrets(told: Any) -> list[BrainError]:
+    """The faults of texts that hold a credential, also of those that have no place here; at most 20."""
+    try:
+        return list(islice(values.secrets_in(told, ""), _MOST_FAULTS))
+    except RecursionError as error:
+        raise values.nested_too_deeply() from error
+
+
+def sentences(faults: Sequence[BrainError]) -> str:
+    """The faults of a line, as a report tells them."""
+    return " ".join(
+        f"{fault.feld}: {fault.meldung}" if fault.feld else str(fault.meldung) for fault in faults[:_MOST_FAULTS]
+    )
 
 
 def _row(number: int, told: Mapping[str, Any], now: datetime, hints: Sequence[Any]) -> Row:
