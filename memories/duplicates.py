@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, OuterRef
 from memories.kinds import KINDS, Kind
 from memories.models import ComparedText, DuplicatePair, Likeness, Memory, SearchEntry
 from memories.search.analyser import folded
+from memories.search.reach import Bounds
 from memories.search.vectors import Profile, VectorQuery, hits
 
 _AT_ONCE = 500  # memories
@@ -156,6 +157,6 @@ def _near(entry: SearchEntry) -> Iterator[tuple[int, float]]:
     least = settings.BRAIN_DUPLICATE_PERCENT / 100
     numbers = np.frombuffer(bytes(entry.vektor or b""), dtype="<f4")
     query = VectorQuery(numbers, Profile(str(entry.profil_hash), len(numbers)))
-    for hit in hits(query, [], _NEAREST):
+    for hit in hits(query, Bounds(), _NEAREST):
         if hit.typ == entry.typ and hit.memory_id != entry.memory_id and hit.cosine >= least:
             yield hit.memory_id, min(hit.cosine, 1.0)

@@ -21,7 +21,7 @@ from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
 from memories.search.engine import well_planned
 from memories.search.query import parse
-from memories.search.reach import groups
+from memories.search.reach import Bounds, groups
 from memories.search.text import hits, holding
 from memories.values import tag_key
 
@@ -68,7 +68,7 @@ def ranked(
         where = f"AND EXISTS ({sql})"
     reach = groups(principal, [kind], only)
     with well_planned():
-        found, whole = hits(parse(only.suche), reach, _RANKED_FOR_EACH * limit, where, values)
+        found, whole = hits(parse(only.suche), Bounds(reach, where, values), _RANKED_FOR_EACH * limit)
     keys = [hit.memory_id for hit in found]
     return keys[:limit], not whole or len(keys) > limit
 

@@ -16,7 +16,7 @@ from memories.kinds import LONGTERM
 from memories.models import LongtermMemory, SearchEntry, VectorBlock
 from memories.principal import SYSTEM, Origin
 from memories.search import Question, blocks, engine, pgvector, search, upkeep, vectors
-from memories.search.reach import groups
+from memories.search.reach import Bounds, groups
 from memories.search.vectors import Profile, VectorQuery
 
 ORIGIN = Origin(SYSTEM, nutzer="anna", agent="planer", tuer="test", tool="test")
@@ -40,6 +40,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "KEPT", 3 * 16 * 8)
     monkeypatch.setattr(vectors, "_READ_AT_ONCE", 50)
     monkeypatch.setattr(vectors, "_WORTH_A_BLOCK", 0)
+    monkeypatch.setattr(vectors, "_THIN", 0)
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
@@ -109,7 +110,7 @@ class World:
         """What is found against what comparing all gives."""
         profile = self.random.choice([SMALL, LARGE])
         unit = vectors.unit(np.frombuffer(self.vector(profile), "<f4"))
-        found = vectors.hits(VectorQuery(unit, profile, also_stale), groups(SYSTEM, [LONGTERM], only), most)
+        found = vectors.hits(VectorQuery(unit, profile, also_stale), Bounds(groups(SYSTEM, [LONGTERM], only)), most)
         rows = only.apply(LONGTERM, LongtermMemory.objects.all()).filter(
             embedding_profil_hash=profile.profil_hash, embedding__isnull=False
         )
@@ -180,7 +181,7 @@ def test_many_that_were_near_do_not_hide_those_that_are(monkeypatch: pytest.Monk
     upkeep.pack(lambda *_: None)
     changes = [services.Change(one.key, {"embedding": far.tobytes()}) for one in old if isinstance(one, services.Done)]
     services.update(LONGTERM, changes, ORIGIN)
-    found = vectors.hits(VectorQuery(near, SMALL), [], 5)
+    found = vectors.hits(VectorQuery(near, SMALL), Bounds(), 5)
     assert [hit.cosine for hit in found] == pytest.approx([10**-0.5] * 5)
     del world
 

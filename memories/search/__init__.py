@@ -17,7 +17,7 @@ from memories.search import embedder, engine, neighbours, text, vectors
 from memories.search.embedder import EmbedderFault
 from memories.search.engine import Groups, Match
 from memories.search.query import TextQuery
-from memories.search.reach import DERIVED_VECTOR, FIRST_PART, ONE_OF_SEVERAL, STALE, groups, profile_token
+from memories.search.reach import DERIVED_VECTOR, FIRST_PART, ONE_OF_SEVERAL, STALE, Bounds, groups, profile_token
 from memories.search.text import TextHit
 from memories.search.vectors import Profile, VectorHit, VectorQuery
 
@@ -102,14 +102,16 @@ def search(question: Question, principal: Principal) -> Result:
     """The best memories for a question, of those that the principal may see; each is read anew before it is shown."""
     question, embedded = _with_vector(question)
     reach = groups(principal, question.kinds, question.only)
+    searched = _searched(question, reach, embedded=embedded)
+    bounds = _bounds(question, reach, searched)
     depth = _DEPTH
     while True:
-        ranked, exhausted = _ranked(question, reach, depth)
+        ranked, exhausted = _ranked(question, bounds, depth)
         if question.neighbours:
             ranked = _beside(question, ranked, principal)
         found = _shown(question, ranked, principal)
         if len(found) >= question.limit or exhausted or depth >= _DEEPEST:
-            return Result(found[: question.limit], _searched(question, reach, embedded=embedded))
+            return Result(found[: question.limit], searched)
         depth *= _DEEPER
 
 
@@ -133,16 +135,15 @@ def _with_vector(question: Question) -> tuple[Question, bool | None]:
 
 
 @engine.well_planned()
-def _ranked(question: Question, reach: Groups, depth: int) -> tuple[list[_Ranked], bool]:
+def _ranked(question: Question, bounds: Bounds, depth: int) -> tuple[list[_Ranked], bool]:
     """Both legs' hits in their common order, and whether there are no more."""
-    where, parameters = _condition(question)
     texts: list[TextHit] = []
     near: list[VectorHit] = []
     whole = True
     if question.text is not None and not question.text.is_empty:
-        texts, whole = text.hits(question.text, reach, depth, where, parameters, then=question.stand is not None)
+        texts, whole = text.hits(question.text, bounds, depth)
     if question.vector is not None:
-        near = vectors.hits(question.vector, reach, 2 * depth // 3, where, parameters, then=question.stand is not None)
+        near = vectors.hits(question.vector, bounds, 2 * depth // 3)
     return _fused(texts, near), whole and len(near) < 2 * depth // 3
 
 
@@ -204,13 +205,17 @@ def _as_it_is(score: float) -> float:
     return max(score, 0.0)
 
 
-def _condition(question: Question) -> tuple[str, list[Any]]:
-    """What no token can tell of the hits: times and, as of a moment, what held and was valid then."""
+def _bounds(question: Question, reach: Groups, searched: Searched) -> Bounds:
+    """Where to look: in reach, and, what no token tells, by times and what held and was valid at the moment asked for.
+
+    SQLite's index reads all that is in reach for each word; PostgreSQL's combines the two.
+    """
     where, values = _held(question)
-    if question.stand is None:
-        return where, values
-    valid = "AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s)"
-    return f"{where} {valid}", [*values, _moment(question.stand)]
+    if question.stand is not None:
+        where = f"{where} AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s)"
+        values = [*values, _moment(question.stand)]
+    wide = bool(reach or where) and not searched.exact and connection.vendor == "sqlite"
+    return Bounds(reach, where, values, then=question.stand is not None, wide=wide)
 
 
 def _held(question: Question) -> tuple[str, list[Any]]:
@@ -286,7 +291,7 @@ def _searched(question: Question, reach: Groups, *, embedded: bool | None) -> Se
         (expired,) = count([memories], f"{where} AND c.gueltig_bis < %s", [*parameters, _moment(at)])
     else:  # there are few, which an index finds
         gone = SearchEntry.objects.filter(gueltig_bis__lt=at, teil=0).values_list("geltung", flat=True)
-        expired = sum(vectors.reached(geltung, reach) for geltung in gone.iterator())
+        expired = sum(Bounds(reach).has(geltung) for geltung in gone.iterator())
     without = stale = None
     if question.vector is not None:
         without = max(in_reach - of_profile[0], 0)

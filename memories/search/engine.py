@@ -189,15 +189,21 @@ def entries(keys: Sequence[int], *, past: bool = False) -> list[Any]:
     return _of(keys, "id, typ, memory_id, version, stamm", past=past)
 
 
+def scopes(keys: Sequence[int], where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> list[Any]:
+    """The tokens of those of these entries (as c) that fulfil the condition: (id, geltung)."""
+    return _of(keys, "id, geltung", where, parameters, past=past)
+
+
 def identities(keys: Sequence[int], *, past: bool = False) -> list[Any]:
     """What entries these are, those that are still there: (id, typ, memory_id, version)."""
     return _of(keys, "id, typ, memory_id, version", past=past)
 
 
-def _of(keys: Sequence[int], columns: str, *, past: bool) -> list[Any]:
+def _of(keys: Sequence[int], columns: str, where: str = "", parameters: Sequence[Any] = (), *, past: bool) -> list[Any]:
     # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
     wanted = ", ".join(map(str, keys))
-    return rows(f"SELECT {columns} FROM {_PAST if past else _LIVE} WHERE id IN ({wanted})") if keys else []
+    sql = f"SELECT {columns} FROM {_PAST if past else _LIVE} c WHERE c.id IN ({wanted}) {where}"
+    return rows(sql, parameters) if keys else []
 
 
 def count(match: Match, most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> int:

@@ -1,9 +1,11 @@
 """Reach as tokens in the full-text index, so that a filter narrows a search instead of thinning out its results."""
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, product
+from typing import Any
 
 from memories.filters import Filter
 from memories.kinds import KINDS, Kind
@@ -17,6 +19,25 @@ DERIVED_VECTOR = "z3"  # on entries that hold a vector derived from the text her
 ONE_OF_SEVERAL = "z4"  # on entries of a text that is so long that it has several
 _NOBODY = "z0"  # on none
 _WHAT = {"nutzer": "n", "agent": "a", "scope": "s", "scope_vk": "r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which entries count: those in reach that fulfil a condition (on an entry as c); with `then` past ones as well.
+
+    `wide` says that it is quicker to look at what was found than to ask the index for what is in reach.
+    """
+
+    reach: Groups = ()
+    where: str = ""
+    parameters: Sequence[Any] = ()
+    then: bool = False
+    wide: bool = False
+
+    def has(self, geltung: str) -> bool:
+        """Whether an entry with these tokens is in reach."""
+        # No token is within another: they begin with a letter of their own and, with a hash, are of one length.
+        return all(any(map(geltung.__contains__, group)) for group in self.reach)
 
 
 @lru_cache(maxsize=10_000)

@@ -6,7 +6,7 @@ A word's 4-grams count beside it (`likeness`), which orders what stems alone can
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
@@ -20,7 +20,7 @@ from memories.search.engine import Groups, Keys, Match
 from memories.search.expansion import Concept, concepts
 from memories.search.likeness import likeness
 from memories.search.query import TextQuery
-from memories.search.reach import ONE_OF_SEVERAL
+from memories.search.reach import ONE_OF_SEVERAL, Bounds
 
 _K1 = 0.9
 _B = 0.5
@@ -28,6 +28,7 @@ _LIKENESS = 0.7  # of what all words together can give
 _ALIKE = 100  # the best, which are told apart by it; what comes after them stays there
 _TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
 _KEPT = 3
+_THIN = 8  # of so many that promise most at least one must be in reach, or reach chooses, too
 _READABLE = 700  # entries of a word for each candidate that is wanted; of words with more, the rarest alone chooses
 
 Points = npt.NDArray[np.float32]
@@ -44,31 +45,76 @@ class TextHit:
     words: tuple[str, ...]
 
 
-def hits(
-    query: TextQuery, reach: Groups, most: int, where: str = "", parameters: Sequence[Any] = (), *, then: bool = False
-) -> tuple[list[TextHit], bool]:
-    """The best entries for the words of the query, one a memory, best first, and whether there are no more.
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What chooses candidates: concepts, the forms of each (its place, a weight, the terms), and who may be one."""
 
-    With `then` past entries are looked through as well.
-    """
-    found, size = concepts(query.words, reach, then=then)
+    match: Match
+    chosen: Sequence[Concept]
+    forms: Sequence[tuple[int, float, list[str]]]
+    size: int
+    bounds: Bounds
+    most: int
+
+    @property
+    def few(self) -> int:
+        """So many are read rather than told apart before."""
+        return 2 * self.most
+
+    def candidates(self, *, past: bool) -> tuple[Keys, bool]:
+        """The keys of the best candidates, and whether there are no more."""
+        if self.bounds.wide and len(self.match.terms) == 1 and not self.match.excluded:
+            found = self._looked_at(past=past)
+            if found is not None:
+                return found
+        keys, holding = self._matching(self.match, self.bounds, past=past)
+        if len(keys) <= self.few:
+            return keys, True
+        return _best(keys, self._promise(keys, holding), self.most), False
+
+    def _looked_at(self, *, past: bool) -> tuple[Keys, bool] | None:
+        """The candidates among what all have, looked at in their order; None when few of them are in reach."""
+        keys, holding = self._matching(replace(self.match, reach=()), Bounds(), past=past)
+        points, size = self._promise(keys, holding), self.few
+        while True:
+            among = keys if size >= len(keys) else _best(keys, points, size)
+            rows = engine.scopes(among.tolist(), self.bounds.where, self.bounds.parameters, past=past)
+            inside = np.array([key for key, geltung in rows if self.bounds.has(geltung)], dtype=np.int64)
+            enough = len(inside) >= self.most
+            if size >= len(keys) or enough:
+                break
+            if len(inside) * _THIN < size:
+                return None
+            size = size * self.few // len(inside)
+        if size >= len(keys) and len(inside) <= self.few:
+            return inside, True
+        held = np.isin(keys, inside)
+        return _best(keys[held], points[held], self.most), False
+
+    def _matching(self, match: Match, bounds: Bounds, *, past: bool) -> tuple[Keys, list[Keys]]:
+        groups = [terms for *_rest, terms in self.forms]
+        return engine.matching(match, groups, self.few, bounds.where, bounds.parameters, past=past)
+
+    def _promise(self, keys: Keys, holding: Sequence[Keys]) -> Points:
+        held = [(*form[:2], each) for form, each in zip(self.forms, holding, strict=True)]
+        return _promise(keys, held, self.chosen, self.size)
+
+
+def hits(query: TextQuery, bounds: Bounds, most: int) -> tuple[list[TextHit], bool]:
+    """The best entries for the words of the query, one a memory, best first, and whether there are no more."""
+    found, size = concepts(query.words, bounds.reach, then=bounds.then)
     if not found:
         return [], True
     chosen = _choosing(found, size, most)
     terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
-    match = Match(reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
+    match = Match(bounds.reach, [terms, *([phrase] for phrase in query.phrases)], query.excluded)
     forms = [(place, share, form) for place, concept in enumerate(chosen) for share, form in _forms(concept)]
+    choice = _Choice(match, chosen, forms, size, bounds, most)
     rows: list[Any] = []
     whole = len(chosen) >= min(len(found), _KEPT)
-    for past in (False, True) if then else (False,):
-        few = 2 * most  # are read rather than told apart before
-        groups = [form for *_rest, form in forms]
-        keys, holding = engine.matching(match, groups, few, where, parameters, past=past)
-        if len(keys) > few:
-            points = _promise(
-                keys, [(*form[:2], held) for form, held in zip(forms, holding, strict=True)], chosen, size
-            )
-            keys, whole = _best(keys, points, most), False
+    for past in (False, True) if bounds.then else (False,):
+        keys, complete = choice.candidates(past=past)
+        whole = whole and complete
         gone = _excluded(match, past=past)
         part = engine.entries(keys.tolist(), past=past)
         rows.extend(row for row in part if (row[1], row[2], row[3]) not in gone)

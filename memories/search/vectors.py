@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from memories.models import SearchEntry, VectorBlock
 from memories.search import blocks, engine, pgvector
 from memories.search.engine import Groups, Match
-from memories.search.reach import profile_token
+from memories.search.reach import Bounds, profile_token
 
 BLOCK = 1_024  # vectors
 PACKED_AT_ONCE = 4  # blocks after a search
@@ -23,6 +23,7 @@ _WORTH_A_BLOCK = 16  # entries that cost as much to read as a block to look thro
 _READ_AT_ONCE = 2_000  # entries
 _MARGIN = 60  # more candidates than wanted, since int8 does not tell neighbours apart
 _WIDER = 8
+_THIN = 4  # of so many candidates at least one must be in reach, or those in reach are looked up
 _GROUP = 64  # scores whose largest is looked at first
 
 Floats = npt.NDArray[np.float32]
@@ -56,17 +57,12 @@ class VectorQuery:
     also_stale: bool = False
 
 
-def hits(
-    query: VectorQuery, reach: Groups, most: int, where: str = "", parameters: Sequence[Any] = (), *, then: bool = False
-) -> list[VectorHit]:
-    """The nearest vectors in reach that fulfil the condition, best first; with `then` among past entries as well.
-
-    Fewer than `most` only when there are no more.
-    """
-    wanted = _Wanted(query, reach, most, where, parameters)
+def hits(query: VectorQuery, bounds: Bounds, most: int) -> list[VectorHit]:
+    """The nearest vectors within these bounds, best first; fewer than `most` only when there are no more."""
+    wanted = _Wanted(query, bounds, most)
     found = _told(_of_live(wanted))
-    if then:
-        keys = engine.keys(Match(wanted.of_profile), None, where, parameters, past=True).tolist()
+    if bounds.then:
+        keys = engine.keys(Match(wanted.of_profile), None, bounds.where, bounds.parameters, past=True).tolist()
         found = [*found, *_told(_exact(wanted, keys, past=True), past=True)]
     return sorted(found, key=lambda hit: -hit.cosine)[:most]
 
@@ -88,13 +84,11 @@ def unit(numbers: npt.NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is looked for, and the condition that an entry (as c) has to fulfil beside its reach."""
+    """What is looked for, and where."""
 
     query: VectorQuery
-    reach: Groups
+    bounds: Bounds
     most: int
-    where: str
-    parameters: Sequence[Any]
 
     @property
     def profile(self) -> list[Any]:
@@ -104,12 +98,7 @@ class _Wanted:
     @property
     def of_profile(self) -> Groups:
         """The reach, narrowed to the profile."""
-        return [*self.reach, [profile_token(self.query.profile.profil_hash, self.query.profile.dimension)]]
-
-    @property
-    def condition(self) -> str:
-        """What else must hold, beside reach and profile."""
-        return self.where if self.query.also_stale else f"AND NOT c.veraltet {self.where}"
+        return [*self.bounds.reach, [profile_token(self.query.profile.profil_hash, self.query.profile.dimension)]]
 
     def rows(self, keys: Sequence[int], columns: str = "c.id, c.vektor", *, past: bool = False) -> list[Any]:
         """The entries of these keys that fulfil the condition."""
@@ -118,8 +107,8 @@ class _Wanted:
         # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
         return engine.rows(
             f"SELECT {columns} FROM {table} c WHERE c.id IN ({', '.join(map(str, keys))}) "
-            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {fresh} {self.where}",
-            [*self.profile, *self.parameters],
+            f"AND c.profil_hash = %s AND c.dimension = %s AND c.vektor IS NOT NULL {fresh} {self.bounds.where}",
+            [*self.profile, *self.bounds.parameters],
         )
 
 
@@ -133,22 +122,34 @@ def _of_live(wanted: _Wanted) -> list[Near]:
 
 
 def _of_database(wanted: _Wanted) -> list[int] | None:
-    profile, also_stale = wanted.query.profile, wanted.query.also_stale
+    profile, bounds = wanted.query.profile, wanted.bounds
     condition = pgvector.Condition(
-        profile.profil_hash, profile.dimension, also_stale, Match(wanted.reach), wanted.where, wanted.parameters
+        profile.profil_hash,
+        profile.dimension,
+        wanted.query.also_stale,
+        Match(bounds.reach),
+        bounds.where,
+        bounds.parameters,
     )
     return pgvector.nearest(wanted.query.unit.tobytes(), condition, wanted.most + _MARGIN)
 
 
 def _of_process(wanted: _Wanted) -> list[Near]:
     """Few entries in reach are judged one by one; of many, those that their blocks show to be near."""
-    if not wanted.reach and not wanted.where:
-        return _by_blocks(wanted, None)
-    match = Match(wanted.reach or wanted.of_profile)
-    keys = engine.keys(match, KNOWN_UP_TO + 1, wanted.where, wanted.parameters).tolist()
-    if len(keys) <= max(_ALWAYS_EXACT, _WORTH_A_BLOCK * _blocks(wanted)):
-        return _exact(wanted, keys)
-    return _by_blocks(wanted, keys if len(keys) <= KNOWN_UP_TO else None)
+    if wanted.bounds.reach or wanted.bounds.where:
+        few = max(_ALWAYS_EXACT, _WORTH_A_BLOCK * _blocks(wanted))
+        keys = _in_reach(wanted, few)
+        if len(keys) <= few:
+            return _exact(wanted, keys)
+    return _by_blocks(wanted)
+
+
+def _in_reach(wanted: _Wanted, most: int) -> list[int]:
+    """The keys of the entries in reach, or of more than `most`."""
+    bounds = wanted.bounds
+    match = Match(bounds.reach or wanted.of_profile)
+    keys: list[int] = engine.keys(match, most + 1, bounds.where, bounds.parameters).tolist()
+    return keys
 
 
 def _blocks(wanted: _Wanted) -> int:
@@ -157,15 +158,11 @@ def _blocks(wanted: _Wanted) -> int:
     return number
 
 
-def _exact(wanted: _Wanted, keys: Sequence[int], *, sure: bool = True, past: bool = False) -> list[Near]:
-    """The nearest of these entries; not `sure`, they may be out of reach."""
+def _exact(wanted: _Wanted, keys: Sequence[int], *, past: bool = False) -> list[Near]:
+    """The nearest of these entries, which are in reach."""
     best: list[Near] = []
     for part in _portions(keys):
-        if sure:
-            rows = wanted.rows(part, past=past)
-        else:
-            rows = [row for row in wanted.rows(part, _WITH_PLACE) if reached(row[2], wanted.reach)]
-        best = _nearest(wanted, best + _judged(wanted, rows))
+        best = _nearest(wanted, best + _judged(wanted, wanted.rows(part, past=past)))
     return best
 
 
@@ -190,29 +187,43 @@ def _nearest(wanted: _Wanted, found: list[Near]) -> list[Near]:
     return sorted(found, key=lambda near: -near[0])[: wanted.most]
 
 
-def _by_blocks(wanted: _Wanted, keys: Sequence[int] | None) -> list[Near]:
+def _by_blocks(wanted: _Wanted) -> list[Near]:
     """Look through all blocks with int8, then judge the best exactly, more of them until there are enough in reach.
 
-    `keys` are the entries in reach where they are few enough to know them.
+    Where few of the first are, those in reach are looked up, if they are few enough to know them.
     """
     loose = _loose(wanted)
-    inside = loose if keys is None else loose.intersection(keys)
-    best = _exact(wanted, list(inside), sure=keys is not None)
+    best, _places = _looked_at(wanted, list(loose))
     judged: dict[int, int | None] = dict.fromkeys(loose)
-    enough = 0
-    for found in _candidates(wanted, keys):
-        for part in _portions([key for key in found if key not in judged]):
-            rows = wanted.rows(part, _WITH_PLACE)
-            rows = [row for row in rows if keys is not None or reached(row[2], wanted.reach)]
-            best = _nearest(wanted, best + _judged(wanted, rows))
-            judged |= {row[0]: row[3] for row in rows}
+    code, _scale = quantised(wanted.query.unit[None, :])
+    found = blocks.scored(wanted.query.profile.profil_hash, wanted.query.profile.dimension, code)
+    enough, size, looked_up = 0, wanted.most + _MARGIN, False
+    while enough < wanted.most and (portion := _candidates(found, size)):
+        near, places = _looked_at(wanted, [key for key in portion if key not in judged])
+        best, judged = _nearest(wanted, best + near), judged | places
         # An entry that has moved on is judged as what it is now, but was not found by that.
-        enough += sum(judged.get(key) in where for key, where in found.items())
-        if enough >= wanted.most:
-            break
+        inside = sum(judged.get(key) in where for key, where in portion.items())
+        enough += inside
+        size = (wanted.most - enough) * len(portion) // inside + _MARGIN if inside else size * _WIDER
+        if not looked_up and inside * _THIN < len(portion):
+            keys, looked_up = _in_reach(wanted, KNOWN_UP_TO), True
+            if len(keys) <= KNOWN_UP_TO:
+                found.leave(keys)
+                size = wanted.most + _MARGIN
     if len(loose) >= BLOCK:
         pack(wanted.query.profile, PACKED_AT_ONCE)
     return best
+
+
+def _looked_at(wanted: _Wanted, keys: Sequence[int]) -> tuple[list[Near], dict[int, int | None]]:
+    """The nearest of those of these entries that are in reach, and the block of each of those."""
+    best: list[Near] = []
+    places: dict[int, int | None] = {}
+    for part in _portions(keys):
+        rows = [row for row in wanted.rows(part, _WITH_PLACE) if wanted.bounds.has(row[2])]
+        best = _nearest(wanted, best + _judged(wanted, rows))
+        places |= {row[0]: row[3] for row in rows}
+    return best, places
 
 
 def _loose(wanted: _Wanted) -> set[int]:
@@ -224,24 +235,17 @@ def _loose(wanted: _Wanted) -> set[int]:
     return {key for (key,) in engine.rows(sql, wanted.profile)}
 
 
-def _candidates(wanted: _Wanted, keys: Sequence[int] | None) -> Iterator[dict[int, set[int]]]:
-    """The entries that seem nearest, each with the blocks that say so, in growing portions until there are none."""
-    code, _scale = quantised(wanted.query.unit[None, :])
-    profile = wanted.query.profile
-    found = blocks.scored(profile.profil_hash, profile.dimension, code)
-    if keys is not None:
-        found.leave(keys)
+def _candidates(found: blocks.Scored, size: int) -> dict[int, set[int]]:
+    """The entries that seem nearest, at most so many, each with the blocks that say so; they are taken out."""
     scores = found.scores
-    left, size = int(np.count_nonzero(scores > -np.inf)), wanted.most + _MARGIN
-    while left > 0:
-        size = min(size, left)
+    size = min(size, int(np.count_nonzero(scores > -np.inf)))
+    portion: dict[int, set[int]] = {}
+    if size:
         places = _largest(scores, size)
-        portion: dict[int, set[int]] = {}
         for entry, block in found.at(places):
             portion.setdefault(entry, set()).add(block)
-        yield portion
         scores[places] = -np.inf
-        left, size = left - size, size * _WIDER
+    return portion
 
 
 def _largest(scores: Floats, size: int) -> npt.NDArray[np.intp]:
@@ -255,14 +259,6 @@ def _largest(scores: Floats, size: int) -> npt.NDArray[np.intp]:
         among = np.flatnonzero(scores >= least)
         return among[np.argpartition(scores[among], -size)[-size:]]
     return np.argpartition(scores, -size)[-size:]
-
-
-def reached(geltung: str, reach: Groups) -> bool:
-    """Whether an entry with these tokens is in reach."""
-    if not reach:
-        return True
-    tokens = set(geltung.split(" "))
-    return all(not tokens.isdisjoint(group) for group in reach)
 
 
 def quantised(units: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
