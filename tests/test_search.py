@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from api.tools import TOOLS
-from memories.search import text as ranking
+from memories.search import candidates
 from memories.search.reach import token
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change, fault_of, faults, now
@@ -638,7 +638,7 @@ def test_each_memory_comes_once_however_often_it_hits(anna: Agent) -> None:
 def test_words_that_very_many_have_choose_only_where_the_rarest_leaves_room(
     anna: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "_READABLE", 3 / 150)  # at first three entries, then eight times as many
+    monkeypatch.setattr(candidates, "_READABLE", 3 / 150)  # at first three entries, then eight times as many
     common = [anna.store(memory="Quarzit") for _each in range(4)]
     rarer = [anna.store(memory=memory) for memory in ("Granit", "Granit", "Granit, Quarzit")]
     hits = found(anna, "Quarzit Granit", limit=3)

@@ -296,33 +296,50 @@ def test_case_71_what_is_foreign_is_in_no_row_no_count_and_no_explanation(anna: 
 
 
 def test_case_71_foreign_memories_change_nothing_in_what_is_found_and_told(anna: Agent, carla: Agent) -> None:
-    """Not the hits, not the counts, not the words; a typing error that others made hides nothing either."""
+    """Not the hits, their points or the counts; a typing error that others made hides nothing either."""
     carla.store(
         kurzbeschreibung="k", memory="Die Buchhaltung prüft die Kündigungsfrist", tags=[], embedding=[1, 0], **PROFILE
     )
     carla.store(kurzbeschreibung="k", memory="Das Protokoll der Buchhaltung", tags=[], embedding=[0, 1], **PROFILE)
     asked: list[dict[str, Any]] = [
         {"suche": suche, **more}
-        for suche in ("Buchhaltung", "Buchaltung", "Protokoll Buchhaltung", "Frist", "Nichts")
+        for suche in ("Buchhaltung", "Buchaltung", "Protokoll Buchhaltung", "Frist", "Nichts", "Protokoll und Nichts")
         for more in ({}, {"embedding": [1, 0], **PROFILE})
     ]
-    before = [_without_points(search(carla, **inhalt, erklaeren=1)) for inhalt in asked]
-    assert [len(answer["daten"]) for answer in before] == [2, 2, 2, 2, 2, 2, 1, 2, 0, 2]
-    for text in ("Buchaltung", "Frist", "Buchhaltung Nichts", "Protokoll"):
+    before = [search(carla, **inhalt, erklaeren=1) for inhalt in asked]
+    assert [len(answer["daten"]) for answer in before] == [2, 2, 2, 2, 2, 2, 1, 2, 0, 2, 1, 2]
+    for text in ("Buchaltung", "Frist", "Buchhaltung Nichts", "Protokoll", "und"):
         anna.call(
             "insert_brain_longterm_memory",
             memories=[note(memory=text, embedding=[1, 0], **PROFILE) for _n in range(30)],
         )
-    assert [_without_points(search(carla, **inhalt, erklaeren=1)) for inhalt in asked] == before
+    assert [search(carla, **inhalt, erklaeren=1) for inhalt in asked] == before
 
 
-def _without_points(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer without numbers that depend on how common a word is."""
-    for row in answer["daten"]:
-        row.pop("punkte")
-        if row["treffer"]["text"]:
-            row["treffer"]["text"].pop("punkte")
-    return answer
+@pytest.mark.parametrize("foreign", [0, 1, 3, 40], ids="{} foreign to each own".format)
+def test_a_key_that_may_see_much_finds_all_of_its_own(
+    anna: Agent, carla: Agent, monkeypatch: pytest.MonkeyPatch, foreign: int
+) -> None:
+    """However far it must look: SQLite looks at what it finds, as long as enough of it is in reach."""
+    monkeypatch.setattr("memories.search.COUNTED_UP_TO", 3)
+    monkeypatch.setattr("memories.search._DEPTH", 4)
+    texts = ["Quarzit", "Quarzit Violine", "Bergwerk Quarzit Violine", "Violine", "Nichts davon"]
+    own = [carla.store(memory=texts[n % len(texts)], kurzbeschreibung="k") for n in range(10)]
+    entries = [note(memory=texts[n % 4], kurzbeschreibung="k") for n in range(foreign)]
+    for _each in range(10 if foreign else 0):
+        anna.call("insert_brain_longterm_memory", memories=entries)
+    expected = {kennung for n, kennung in enumerate(own) if n % len(texts) < 4}
+    for suche, limit in (
+        ("Quarzit Violine Bergwerk", 3),
+        ("Quarzit Violine Bergwerk", 20),
+        ("Quarzit -Nichts Violine", 8),
+    ):
+        rows = search(carla, suche=suche, limit=limit)["daten"]
+        ids = [row["ID"] for row in rows]
+        assert len(set(ids)) == min(limit, len(expected))
+        assert set(ids) <= expected
+        if limit == 3:
+            assert {row["memory"] for row in rows[:2]} == {"Bergwerk Quarzit Violine"}
 
 
 def test_a_brain_memory_that_moves_to_another_scope_moves_out_of_sight_and_back(agent_with: Make) -> None:

@@ -206,16 +206,13 @@ def _as_it_is(score: float) -> float:
 
 
 def _bounds(question: Question, reach: Groups, searched: Searched) -> Bounds:
-    """Where to look: in reach, and, what no token tells, by times and what held and was valid at the moment asked for.
-
-    SQLite's index reads all that is in reach for each word; PostgreSQL's combines the two.
-    """
+    """Where to look: in reach and, what no token tells, by times and by what held and was valid at the moment."""
     where, values = _held(question)
     if question.stand is not None:
         where = f"{where} AND (c.gueltig_bis IS NULL OR c.gueltig_bis >= %s)"
         values = [*values, _moment(question.stand)]
-    wide = bool(reach or where) and not searched.exact and connection.vendor == "sqlite"
-    return Bounds(reach, where, values, then=question.stand is not None, wide=wide)
+    few = searched.in_reach if searched.exact else None
+    return Bounds(reach, where, values, then=question.stand is not None, few=few)
 
 
 def _held(question: Question) -> tuple[str, list[Any]]:

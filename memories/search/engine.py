@@ -264,6 +264,11 @@ def matching(
     return _all(holding), holding
 
 
+def reads_reach_whole() -> bool:
+    """Whether the index reads all that is in reach for each question, as SQLite's does, so that few should be."""
+    return connection.vendor == "sqlite"
+
+
 def _all(holding: Sequence[Keys]) -> Keys:
     return np.unique(np.concatenate([np.empty(0, np.int64), *holding]))
 

@@ -25,14 +25,19 @@ _WHAT = {"nutzer": "n", "agent": "a", "scope": "s", "scope_vk": "r"}
 class Bounds:
     """Which entries count: those in reach that fulfil a condition (on an entry as c); with `then` past ones as well.
 
-    `wide` says that it is quicker to look at what was found than to ask the index for what is in reach.
+    `few` is how many memories are in reach, where they are known to be few.
     """
 
     reach: Groups = ()
     where: str = ""
     parameters: Sequence[Any] = ()
     then: bool = False
-    wide: bool = False
+    few: int | None = None
+
+    @property
+    def are_wide(self) -> bool:
+        """Whether some entries are outside, and many may be inside."""
+        return self.few is None and bool(self.reach or self.where)
 
     def has(self, geltung: str) -> bool:
         """Whether an entry with these tokens is in reach."""
