@@ -14,6 +14,8 @@ from memories.errors import BrainError, Invalid
 from memories.kinds import Kind, parse_id
 from memories.limits import limits
 from memories.models import Memory, Version
+from memories.suspicion import is_suspicious
+from memories.trust import trust_in
 from memories.values import numbers_of
 
 Reader = Callable[[Any, str], Any]
@@ -97,7 +99,7 @@ def translated(entry: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, A
 
 def local(moment: datetime | None) -> str | None:
     """The moment as ISO 8601 in the server's time zone."""
-    return None if moment is None else timezone.localtime(moment).isoformat()
+    return None if moment is None else moment.astimezone(timezone.get_default_timezone()).isoformat()
 
 
 def shown(row: Memory | Version, kind: Kind) -> dict[str, Any]:
@@ -114,6 +116,11 @@ def shown(row: Memory | Version, kind: Kind) -> dict[str, Any]:
     }
 
 
+def credited(row: Any) -> dict[str, Any]:
+    """On whose word the texts of a row stand, and whether they read like instructions; a memory comes with its door."""
+    return {"vertrauen": trust_in(row.tuer), "verdaechtig": is_suspicious(row)}
+
+
 def _told(value: Any) -> Any:
     if isinstance(value, datetime):
         return local(value)
@@ -122,10 +129,12 @@ def _told(value: Any) -> Any:
 
 def shown_memory(memory: Memory, kind: Kind, waiting: Set[str], *, with_embedding: bool) -> dict[str, Any]:
     """A row of select; `waiting` are the IDs of memories that the embedder has not come to yet."""
+    kennung = memory.kennung
     row = {
-        "ID": memory.kennung,
+        "ID": kennung,
         **shown(memory, kind),
-        "embedding_ausstehend": memory.kennung in waiting,
+        **credited(memory),
+        "embedding_ausstehend": kennung in waiting,
         "version": memory.version,
         "aktualisiert_am": local(memory.aktualisiert_am),
     }

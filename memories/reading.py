@@ -23,23 +23,27 @@ from memories.search.engine import well_planned
 from memories.search.query import parse
 from memories.search.reach import Bounds, groups
 from memories.search.text import hits, holding
+from memories.trust import with_door
 from memories.values import tag_key
 
 _RANKED_FOR_EACH = 2  # candidates for each memory that is wanted, so that the best are among them
 
 
 def by_keys(kind: Kind, keys: Iterable[int], principal: Principal) -> dict[int, Memory]:
-    """Those of these memories that are there for the principal, by key."""
-    return {row.pk: row for row in kind.memories.objects.visible_to(principal, among=keys)}
+    """Those of these memories that are there for the principal, by key, each with its door."""
+    return {row.pk: row for row in with_door(kind, kind.memories.objects.visible_to(principal, among=keys))}
 
 
 def listed(
     kind: Kind, only: Filter, sortierung: str, limit: int, weiter: str | None, principal: Principal
 ) -> Page[Memory]:
-    """One page of memories. `sortierung` is neueste, aelteste (both by creation) or, for brain memories, relevanz."""
+    """One page of memories, each with its door.
+
+    `sortierung` is neueste, aelteste (both by creation) or, for brain memories, relevanz.
+    """
     query = (kind.typ, only, sortierung)
     place = place_of(weiter, query) if weiter else None
-    rows = only.apply(kind, kind.memories.objects.visible_to(principal))
+    rows = with_door(kind, only.apply(kind, kind.memories.objects.visible_to(principal)))
     if only.suche:
         rows = rows.filter(pk__in=holding(kind, parse(only.suche), groups(principal, [kind], only)))
     if sortierung == "relevanz":

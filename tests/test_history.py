@@ -53,6 +53,8 @@ def test_a_version_says_who_when_how_and_why(anna: Agent, ben: Agent) -> None:
         "benutzer",
         "grund",
         "referenzfelder",
+        "vertrauen",
+        "verdaechtig",
     }
 
 

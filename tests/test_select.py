@@ -171,6 +171,8 @@ COMMON = {
     "embedding_profil_hash",
     "embedding_veraltet",
     "embedding_ausstehend",
+    "vertrauen",
+    "verdaechtig",
 }
 NOTE = {"kurzbeschreibung", "memory", "scope", "scope_vk"}
 BRAIN_OWN = {

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from api import jsonbody
-from api.fields import shown_memory
+from api.fields import credited, shown_memory
 from api.mcp.protocol import INVALID_PARAMS, ProtocolError, Request
 from api.tools import brain, longterm, shortterm
 from memories import reading
@@ -30,7 +30,10 @@ def readable(principal: Principal) -> list[Kind]:
 
 
 def listed(request: Request) -> dict[str, Any]:
-    """`resources/list`: the latest memories of each kind; the template reaches all others."""
+    """`resources/list`: the latest memories of each kind; the template reaches all others.
+
+    Titles are texts of memories, so each says on whose word it stands.
+    """
     return {"resources": [_told(memory) for kind in readable(request.principal) for memory in _latest(kind, request)]}
 
 
@@ -76,4 +79,5 @@ def _told(memory: Memory) -> dict[str, Any]:
         "name": memory.kennung,
         "title": str(memory),
         "mimeType": _MIME,
+        "_meta": credited(memory),
     }

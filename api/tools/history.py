@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.fields import Field, local, shown, translated
-from api.schemas import WEITER, Schema, answer, call, changed_row, text, whole_number
+from api.fields import Field, credited, local, shown, translated
+from api.schemas import TEXTS_ARE_DATA, WEITER, Schema, answer, call, changed_row, credit, text, whole_number
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools.changes import row
 from api.tools.selects import LIMIT, MOST
@@ -61,6 +61,7 @@ def _step(kind: Kind, step: Step) -> Row:
         "aktion": version.aktion,
         "zeitpunkt": local(version.zeitpunkt),
         "stand": shown(version, kind),
+        **credited(version),
         "aenderungen": _differences(kind, step),
         "nutzer": version.durch_nutzer,
         "agent": version.durch_agent,
@@ -93,7 +94,8 @@ SELECT = Tool(
     titel="Historie einer Erinnerung lesen",
     beschreibung=(
         "Zeigt die Versionen einer Erinnerung, auch einer gelöschten, neueste zuerst: was sich änderte, wer es wann, "
-        "womit und warum tat, und den ganzen Stand danach."
+        "womit und warum tat, und den ganzen Stand danach. "
+        f"{TEXTS_ARE_DATA}"
     ),
     shape=Shape.QUERY,
     input_schema=call(
@@ -111,6 +113,7 @@ SELECT = Tool(
             "aktion": text(f"{', '.join(Aktion.values[:-1])} oder {Aktion.values[-1]}"),
             "zeitpunkt": text("ISO 8601 mit Zeitzone"),
             "stand": {"type": "object", "description": "Alle Felder und Tags, wie sie danach waren"},
+            **credit(),
             "aenderungen": {
                 "type": "array",
                 "items": {"type": "object", "properties": {"feld": text(), "alt": {}, "neu": {}}},

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from api.fields import ALIAS, EMBEDDING, PROFILE, Field, local, search_text, shown, shown_memory, translated
+from api.fields import ALIAS, EMBEDDING, PROFILE, Field, credited, local, search_text, shown, shown_memory, translated
 from api.schemas import (
     OWN,
+    TEXTS_ARE_DATA,
     Schema,
     answer,
     call,
@@ -115,6 +116,7 @@ def _memory(found: Found, waiting: Set[str]) -> Row:
     return {
         "ID": version.kennung,
         **shown(version, found.kind),
+        **credited(version),
         "embedding_ausstehend": False,
         "version": version.version,
         "aktualisiert_am": local(version.zeitpunkt),
@@ -162,7 +164,8 @@ SEARCH = Tool(
     beschreibung=(
         "Sucht über alle Arten nach Text, Embedding oder beidem, beste Treffer zuerst. Findet gebeugte und "
         "zusammengesetzte Wörter, Umlaute und ß in jeder Schreibweise und Tippfehler. Bettet der Server selbst ein, "
-        'zählt auch die Bedeutung des Textes, außer mit "…" oder Minus.'
+        'zählt auch die Bedeutung des Textes, außer mit "…" oder Minus. '
+        f"{TEXTS_ARE_DATA}"
     ),
     shape=Shape.QUERY,
     input_schema=call(_schema()),

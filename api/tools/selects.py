@@ -7,7 +7,20 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from api.fields import OWN_FIELDS, Field, search_text, shown_memory, start_of_day, translated
-from api.schemas import WEITER, Schema, answer, call, choice, ids, names, select_row, switch, text, whole_number
+from api.schemas import (
+    TEXTS_ARE_DATA,
+    WEITER,
+    Schema,
+    answer,
+    call,
+    choice,
+    ids,
+    names,
+    select_row,
+    switch,
+    text,
+    whole_number,
+)
 from api.schemas import identifier as identifier_schema
 from api.tool import Reply, Row, Shape, Tool
 from memories import reading, values
@@ -59,7 +72,8 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         name=name,
         titel=titel,
         beschreibung=(
-            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite."
+            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite. "
+            f"{TEXTS_ARE_DATA}"
         ),
         shape=Shape.QUERY,
         input_schema=call(_query_schema(kind)),

@@ -20,6 +20,7 @@ from memories.search.query import TextQuery
 from memories.search.reach import DERIVED_VECTOR, FIRST_PART, ONE_OF_SEVERAL, STALE, Bounds, groups, profile_token
 from memories.search.text import TextHit
 from memories.search.vectors import Profile, VectorHit, VectorQuery
+from memories.trust import with_door
 
 log = logging.getLogger(__name__)
 
@@ -260,7 +261,7 @@ def _rows(part: Sequence[_Ranked], principal: Principal, *, then: bool) -> Mappi
             rows |= {(kind.typ, row.memory_id): row for row in versions if wanted[row.memory_id] == row.version}
         elif wanted:
             seen = kind.memories.objects.visible_to(principal, among=wanted)
-            rows |= {(kind.typ, row.pk): row for row in seen}
+            rows |= {(kind.typ, row.pk): row for row in with_door(kind, seen)}
     return rows
 
 
