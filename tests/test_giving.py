@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.keys import make_key
 from memories.models import AccessKey, Grant, ServiceAccount
@@ -226,3 +227,83 @@ def test_a_key_is_not_widened_and_one_that_does_more_not_changed_but_revoked(ada
     assert client.post(reverse("admin:memories_accesskey_revoke", args=[key.pk])).status_code == 302
     key.refresh_from_db()
     assert key.revoked_at is not None
+
+
+# Who was put to sleep
+
+
+def account_page(account: ServiceAccount) -> str:
+    """The address of an account's page."""
+    return reverse("admin:memories_serviceaccount_change", args=[account.pk])
+
+
+@pytest.mark.parametrize(
+    "only",
+    [{"nutzer": ["ben"]}, {"nutzer": ["anna", "ben"]}, {}, {"nutzer": ["anna"], "typen": ["shortterm"]}],
+    ids=str,
+)
+def test_an_account_whose_key_may_do_more_is_not_made_active_again(adam: User, only: dict[str, list[str]]) -> None:
+    make_key(name="eng", account="a", only={"nutzer": ["anna"], "typen": ["brain"]}, may_write=True, expires_at=None)
+    _key, text = make_key(name="weit", account="a", only=only, may_write=True, expires_at=None)
+    account = ServiceAccount.objects.get()
+    client, page = browser(adam), account_page(account)
+    assert client.post(page, {"name": "a"}).status_code == 302
+    refused = client.post(page, {"name": "a", "is_active": "on"})
+    assert TOLD in refused.content.decode()
+    assert "weit (" in refused.content.decode()
+    assert "eng (" not in refused.content.decode()
+    assert AccessKey.objects.find(text) is None
+    assert client.post(page, {"name": "neu"}).status_code == 302
+    assert browser(member("boss", superuser=True)).post(page, {"name": "a", "is_active": "on"}).status_code == 302
+    assert AccessKey.objects.find(text) is not None
+
+
+def test_keys_that_ended_keep_no_account_asleep(adam: User) -> None:
+    keys = [make_key(name=name, account="a", only={}, may_write=True, expires_at=None)[0] for name in "ab"]
+    keys[0].revoke(timezone.now())
+    AccessKey.objects.filter(pk=keys[1].pk).update(expires_at=timezone.now())
+    _key, text = make_key(
+        name="c", account="a", only={"nutzer": ["anna"], "typen": ["brain"]}, may_write=True, expires_at=None
+    )
+    client, page = browser(adam), account_page(ServiceAccount.objects.get())
+    assert client.post(page, {"name": "a"}).status_code == 302
+    assert AccessKey.objects.find(text) is None
+    assert client.post(page, {"name": "a", "is_active": "on"}).status_code == 302
+    assert AccessKey.objects.find(text) is not None
+
+
+def test_an_active_account_may_be_renamed_whatever_its_keys_may_do(adam: User) -> None:
+    make_key(name="weit", account="a", only={}, may_write=True, expires_at=None)
+    account = ServiceAccount.objects.get()
+    assert browser(adam).post(account_page(account), {"name": "neu", "is_active": "on"}).status_code == 302
+    account.refresh_from_db()
+    assert (account.name, account.is_active) == ("neu", True)
+
+
+@pytest.mark.parametrize("more", ["a grant", "a role", "a permission", "superuser"])
+def test_somebody_who_would_have_more_is_not_made_active_again(adam: User, ben: User, more: str) -> None:
+    match more:
+        case "a grant":
+            Grant.objects.create(user=ben, nutzer=["ben"])
+        case "a role":
+            ben.groups.set([Group.objects.create(name="Oberste")])
+            Grant.objects.create(group=ben.groups.get())
+        case "a permission":
+            ben.user_permissions.set(Permission.objects.filter(codename="delete_group"))
+        case _:
+            ben.is_superuser = True
+    ben.is_active = False
+    ben.save()
+    client = browser(adam)
+    assert client.post(page_of(ben), {"username": "ben", "is_active": "on"}).status_code == 403
+    ben.refresh_from_db()
+    assert not ben.is_active
+
+
+def test_somebody_within_ones_own_rights_is_made_active_again(adam: User, ben: User) -> None:
+    Grant.objects.create(user=ben, nutzer=["anna"], typen=["brain"])
+    User.objects.filter(pk=ben.pk).update(is_active=False)
+    client = browser(adam)
+    assert client.post(page_of(ben), filled(client, page_of(ben), is_active="on")).status_code == 302
+    ben.refresh_from_db()
+    assert ben.is_active

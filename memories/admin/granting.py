@@ -46,7 +46,16 @@ def check_reach(giver: Any, granted: Grant | AccessKey) -> None:
 
 def check_roles(giver: Any, groups: Iterable[Group]) -> None:
     """Raises ValidationError for roles that may do more than the person, or more where."""
-    beyond = [str(group) for group in groups if not _has_role(giver, group)]
+    _refuse(str(group) for group in groups if not _has_role(giver, group))
+
+
+def check_keys(giver: Any, keys: Iterable[AccessKey]) -> None:
+    """Raises ValidationError for keys that may do more than the person, or more where: to let them be used again."""
+    _refuse(str(key) for key in keys if not covers(giver, key))
+
+
+def _refuse(names: Iterable[str]) -> None:
+    beyond = list(names)
     if beyond:
         told = _("You can give no more than you have yourself: %(roles)s may do more than you, or in more places.")
         raise ValidationError(told % {"roles": ", ".join(beyond)})

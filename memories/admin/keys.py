@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.base import BrainAdmin, ModelForm
-from memories.admin.granting import check_reach
+from memories.admin.granting import check_keys, check_reach
 from memories.errors import BrainError
 from memories.keys import canonical_limit, key_name, make_key
 from memories.models import AccessKey
@@ -244,6 +244,15 @@ class AccessKeyAdmin(BrainAdmin):
 class AccountForm(ModelForm):
     """An account's name and whether it may be used."""
 
+    giver: Any = None  # who sends the form, see get_form
+
+    def clean_is_active(self) -> bool:
+        """Nobody makes keys usable again that may do more than he."""
+        active: bool = self.cleaned_data["is_active"]
+        if active and self.instance.pk and "is_active" in self.changed_data:
+            check_keys(self.giver, self.instance.keys.unended(timezone.now()))
+        return active
+
     def clean_name(self) -> str:
         """The name in canonical form."""
         return _named(self)
@@ -263,6 +272,12 @@ class ServiceAccountAdmin(BrainAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody: the history names its keys. It can be made inactive."""
         return False
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """The form, which knows who sends it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.giver = request.user  # type: ignore[attr-defined]
+        return form
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
         """Store the account, of an old one the fields that changed."""

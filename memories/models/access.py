@@ -42,11 +42,13 @@ class ServiceAccount(models.Model):
 class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
     """Access keys."""
 
+    def unended(self, at: datetime) -> Self:
+        """Those that are neither revoked nor expired."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=at), revoked_at__isnull=True)
+
     def usable(self, at: datetime) -> Self:
         """Those that are neither revoked nor expired and whose account is active."""
-        return self.filter(
-            Q(expires_at__isnull=True) | Q(expires_at__gt=at), revoked_at__isnull=True, account__is_active=True
-        )
+        return self.unended(at).filter(account__is_active=True)
 
     def find(self, presented: str) -> "AccessKey | None":
         """The usable key that this text is, or None. One statement; the secret is compared in constant time."""
