@@ -1,10 +1,11 @@
 """Proposals: what keys under review have stored waits here for a person, who approves or rejects it."""
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
+from itertools import islice
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -18,13 +19,20 @@ from memories.paging import Page, after, cursor, place_of
 from memories.principal import Action, Origin, Principal
 from memories.similar import Similar, similar
 from memories.steps import Done, Outcome, changed_meanwhile, landed, locked, moment, no_memory, put, remove, revise
+from memories.suspicion import is_suspicious, passages_of
 from memories.writing import write_in_groups
 
 NEAREST = 3
+LOOKED_THROUGH = 5_000  # proposals for a page of those that read like instructions
+_AT_ONCE = 200
 _QUERY = "proposals"
 
 # The memories of one kind to decide on, each with the version that was looked at; None is whichever it has.
 Seen = Mapping[int, int | None]
+
+
+class Suspicious(Conflict):
+    """A proposal reads like instructions to a model, and whoever approves it has not said that he knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +51,39 @@ def waiting(kind: Kind, principal: Principal) -> MemoryQuerySet[Any]:
     return rows.filter(vorgeschlagen=True)
 
 
-def queue(limit: int, weiter: str | None, principal: Principal) -> Page[Proposal]:
-    """A page of the proposals of all kinds, newest first."""
-    place = place_of(weiter, _QUERY) if weiter else None
+def queue(limit: int, weiter: str | None, principal: Principal, *, suspicious: bool = False) -> Page[Proposal]:
+    """A page of the proposals of all kinds, newest first; or of those alone that read like instructions to a model.
+
+    For those at most LOOKED_THROUGH proposals are looked through, and the page can be short although there are more.
+    """
+    query = (_QUERY, "suspicious") if suspicious else _QUERY
+    place = place_of(weiter, query) if weiter else None
+    if not suspicious:
+        found = _newest(limit + 1, place, principal)
+        last = found[limit - 1] if len(found) > limit else None
+        return Page(told(found[:limit], principal), cursor(query, _order(last)) if last else None)
+    walked = list(islice(_walk(place, principal), LOOKED_THROUGH + 1))
+    found = list(islice(filter(is_suspicious, walked[:LOOKED_THROUGH]), limit + 1))
+    last = found[limit - 1] if len(found) > limit else walked[-2] if len(walked) > LOOKED_THROUGH else None
+    return Page(told(found[:limit], principal), cursor(query, _order(last)) if last else None)
+
+
+def _walk(place: Sequence[Any] | None, principal: Principal) -> Iterator[Memory]:
+    """All proposals from this place of the queue on, newest first."""
+    while part := _newest(_AT_ONCE, place, principal):
+        yield from part
+        place = _order(part[-1])
+
+
+def _newest(limit: int, place: Sequence[Any] | None, principal: Principal) -> list[Memory]:
+    """The first proposals from this place of the queue on."""
     found: list[Memory] = []
     for kind in KINDS:
         rows = waiting(kind, principal)
         if place:
             rows = rows.filter(_after(kind, *place))
-        found.extend(rows.order_by("-erstellt_am", "-pk")[: limit + 1])
-    page = nlargest(limit + 1, found, key=_order)
-    shown = page[:limit]
-    return Page(told(shown, principal), cursor(_QUERY, _order(shown[-1])) if len(page) > limit else None)
+        found.extend(rows.order_by("-erstellt_am", "-pk")[:limit])
+    return nlargest(limit, found, key=_order)
 
 
 def told(memories: Iterable[Memory], principal: Principal) -> list[Proposal]:
@@ -77,7 +106,7 @@ def _order(memory: Memory) -> tuple[datetime, int, int]:
     return memory.erstellt_am, KINDS.index(_kind(memory)), memory.pk
 
 
-def _after(kind: Kind, at: str, number: int, key: int) -> Any:
+def _after(kind: Kind, at: str | datetime, number: int, key: int) -> Any:
     """What of the kind comes after this place of the queue."""
     own = KINDS.index(kind)
     # A kind that comes before, or after, at the same moment: as if the place were above, or below, all of its keys.
@@ -98,11 +127,17 @@ def _firsts(memories: Sequence[Memory], principal: Principal) -> dict[tuple[str,
     return found
 
 
-def approve(kind: Kind, seen: Seen, origin: Origin) -> list[Outcome]:
-    """Make proposed memories ordinary ones, which agents see and searches find."""
+def approve(kind: Kind, seen: Seen, origin: Origin, *, knowing: bool = False) -> list[Outcome]:
+    """Make proposed memories ordinary ones, which agents see and searches find.
+
+    Those that read like instructions to a model only by somebody who says that he approves them `knowing` it.
+    """
 
     def write(part: Sequence[tuple[int, int | None]]) -> list[Outcome]:
         rows, faults = _to_decide(kind, dict(part), origin.principal)
+        if not knowing:
+            faults |= {key: _suspicious(row) for key, row in rows.items() if is_suspicious(row)}
+            rows = {key: row for key, row in rows.items() if key not in faults}
         at = moment(rows.values(), origin)
         pairs = [(row, put(copy.copy(row), {"vorgeschlagen": False}, at)) for row in rows.values()]
         outcomes = revise(kind, pairs, Stamp(origin, Aktion.FREIGEGEBEN, at), Action.WRITE)
@@ -130,6 +165,12 @@ def _to_decide(kind: Kind, seen: Seen, principal: Principal) -> tuple[dict[int, 
     rows = locked(kind, list(seen), principal, Action.WRITE)
     faults = {key: fault for key, version in seen.items() if (fault := _undecidable(rows.get(key), version))}
     return {key: row for key, row in rows.items() if key not in faults}, faults
+
+
+def _suspicious(row: Memory) -> Suspicious:
+    told = _("It reads like instructions to a model: it %(signs)s. Look at it in the queue and approve it there.")
+    signs = ", ".join(str(passage.sign.label) for passage in passages_of(row))
+    return Suspicious(told % {"signs": signs}, version=row.version)
 
 
 def _undecidable(row: Memory | None, version: int | None) -> BrainError | None:

@@ -222,7 +222,10 @@ BULKS = (
     Bulk(
         "approve",
         gettext_lazy("Approve…"),
-        gettext_lazy("From then on agents see them, and searches find them."),
+        gettext_lazy(
+            "From then on agents see them, and searches find them. Those that read like instructions to a model are "
+            "left as they are: each of them is looked at and approved by itself."
+        ),
         Action.WRITE,
         _approve,
         only="vorgeschlagen",

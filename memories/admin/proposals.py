@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -25,12 +26,13 @@ from memories.models.access import principal_of
 from memories.principal import Action
 from memories.proposals import Proposal
 from memories.site import Page
+from memories.suspicion import Passage, passages_of
 
 A_PAGE = 10
 _SHOWN = 2_000  # characters of a proposal's text
 _COMPARED = 240  # of one that is near to it
-_DECISIONS = {"approve": services.approve, "reject": services.reject}
 FILTER = "vorgeschlagen"
+_SUSPICIOUS = {"verdaechtig": "ja"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +55,19 @@ class Card:
     text: str
     place: str
     near: Sequence[Near]
+    passages: Sequence[Passage]
     url: str
     read_url: str
     may_decide: bool
 
 
 def queue_view(request: HttpRequest) -> HttpResponse:
-    """The proposals of all kinds, newest first, or one of them; and what was decided on one."""
+    """The proposals of all kinds, newest first, those that read like instructions, or one; what was decided on one."""
     if not _is_open_to(request):
         raise PermissionDenied
     address = reverse("admin:memories_proposals")
     if request.method == "POST":
-        _decide(request)
-        place = request.GET.urlencode() if "weiter" in request.GET else ""
-        return HttpResponseRedirect(address + (f"?{place}" if place else ""))
+        return _decide(request) or HttpResponseRedirect(_back(request))
     principal = principal_of(request.user)
     try:
         found, weiter = _wanted(request)
@@ -82,7 +83,10 @@ def queue_view(request: HttpRequest) -> HttpResponse:
         ),
         "cards": [_card(request, proposal) for proposal in found],
         "weiter": weiter,
-        "first_page": not request.GET,
+        "first_page": not request.GET.keys() - _SUSPICIOUS.keys(),
+        "suspicious_alone": bool(_filtered(request)),
+        "suspicious_query": urlencode(_SUSPICIOUS),
+        "looked_through": proposals.LOOKED_THROUGH,
         "address": address,
         "post_url": request.get_full_path(),
         "lists": [
@@ -101,8 +105,19 @@ def _wanted(request: HttpRequest) -> tuple[Sequence[Proposal], str | None]:
     if "id" in request.GET:
         kind, key = parse_id(request.GET["id"], "id")
         return proposals.told(proposals.waiting(kind, principal).filter(pk=key), principal), None
-    page = proposals.queue(A_PAGE, request.GET.get("weiter"), principal)
+    page = proposals.queue(A_PAGE, request.GET.get("weiter"), principal, suspicious=bool(_filtered(request)))
     return page.rows, page.weiter
+
+
+def _filtered(request: HttpRequest) -> dict[str, str]:
+    """What of the address says that only those that read like instructions are wanted."""
+    return {name: wanted for name, wanted in _SUSPICIOUS.items() if request.GET.get(name) == wanted}
+
+
+def _back(request: HttpRequest) -> str:
+    """Where one was in the queue; from one proposal, its beginning."""
+    place = "" if "id" in request.GET else request.GET.urlencode()
+    return reverse("admin:memories_proposals") + (f"?{place}" if place else "")
 
 
 def _card(request: HttpRequest, proposal: Proposal) -> Card:
@@ -126,6 +141,7 @@ def _card(request: HttpRequest, proposal: Proposal) -> Card:
             )
             for each in proposal.nearest
         ],
+        passages=passages_of(memory),
         url=url_of("change", kind, memory.pk),
         read_url=url_of("read", kind, memory.pk),
         may_decide=may(request, Action.WRITE, kind, memory),
@@ -137,22 +153,51 @@ def _is_open_to(request: HttpRequest) -> bool:
     return any(may(request, Action.READ, kind) for kind in KINDS)
 
 
-def _decide(request: HttpRequest) -> None:
-    """Carry out what was decided on a proposal, and tell what came of it."""
-    decide, version = _DECISIONS.get(request.POST.get("entscheidung", "")), request.POST.get("version", "")
+def _decide(request: HttpRequest) -> HttpResponse | None:
+    """Carry out what was decided on a proposal, and tell what came of it; or the page that asks whether it is meant."""
+    what, version = request.POST.get("entscheidung", ""), request.POST.get("version", "")
     try:
         kind, key = parse_id(request.POST.get("kennung", ""), "kennung")
         if not may(request, Action.WRITE, kind):
             raise PermissionDenied
-        if decide is None or not (version.isascii() and version.isdecimal()):
-            return
-        outcome = decide(kind, {key: int(version)}, origin_of(request))[0]
+        if what not in {"approve", "reject"} or not (version.isascii() and version.isdecimal()):
+            return None
+        outcome = _outcome(request, what, kind, {key: int(version)})
+        if isinstance(outcome, proposals.Suspicious):
+            return _confirmation(request, kind, key)
     except BrainError as fault:
         outcome = fault
     if isinstance(outcome, BrainError):
         messages.error(request, str(outcome.meldung))
     else:
-        _tell(request, kind, outcome, approved=decide is services.approve)
+        _tell(request, kind, outcome, approved=what == "approve")
+    return None
+
+
+def _outcome(request: HttpRequest, what: str, kind: Kind, seen: proposals.Seen) -> services.Outcome:
+    if what == "reject":
+        return services.reject(kind, seen, origin_of(request))[0]
+    return services.approve(kind, seen, origin_of(request), knowing="trotzdem" in request.POST)[0]
+
+
+def _confirmation(request: HttpRequest, kind: Kind, key: int) -> HttpResponse | None:
+    """Asks whether a proposal that reads like instructions is to be approved, and says what it reads like."""
+    found = proposals.told(
+        proposals.waiting(kind, principal_of(request.user)).filter(pk=key), principal_of(request.user)
+    )
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Approve %(id)s?") % {"id": f"{kind.typ}_{key}"},
+        "queue": QUEUE.title,
+        "address": reverse("admin:memories_proposals"),
+        "cards": [_card(request, proposal) for proposal in found],
+        "version": request.POST["version"],
+        "grund": request.POST.get("grund", ""),
+        "reason": ReasonForm.base_fields["grund"].label,
+        "post_url": request.get_full_path(),
+        "back_url": _back(request),
+    }
+    return TemplateResponse(request, "admin/memories/proposal_confirmation.html", context) if found else None
 
 
 def _tell(request: HttpRequest, kind: Kind, done: services.Done, *, approved: bool) -> None:

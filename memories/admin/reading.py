@@ -11,6 +11,7 @@ from memories.admin import markdown
 from memories.admin.difference import label_of, shown_value
 from memories.admin.history import HistoryAdmin, url_of
 from memories.models.access import principal_of
+from memories.suspicion import passages_of
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
@@ -48,6 +49,7 @@ class ReadingAdmin(HistoryAdmin):
             "longest": markdown.LONGEST,
             "markdown_query": f"?{VIEW_VAR}={MARKDOWN}",
             "tags": memory.tag_namen,
+            "passages": passages_of(memory),
             "fields": [(label_of(self.kind, name), shown_value(memory, name)) for name in self._told_beside()],
         }
         return self._page(request, "read", memory.pk, "%(id)s", context | {"pages": self._pages(memory.pk, "read")})
@@ -72,10 +74,11 @@ class ReadingAdmin(HistoryAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """The form, with the ways to these pages."""
+        """The form, with the ways to these pages, and what in the memory reads like instructions to a model."""
         memory = context.get("original")
-        pages = self._pages(memory.pk, "change", "history") if memory else []
-        return super().render_change_form(request, context | {"pages": pages}, *args, **kwargs)
+        if memory:
+            context |= {"pages": self._pages(memory.pk, "change", "history"), "passages": passages_of(memory)}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def _memory(self, request: HttpRequest, object_id: str) -> Any:
         return self.get_object(request, str(self._seen_key(request, object_id)))
