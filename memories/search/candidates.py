@@ -79,7 +79,7 @@ class Choice:
             return None
         keys, holding = self._matching(replace(self.match, reach=()), Bounds(), past=past)
         shares = self._shares(keys, holding)
-        points, size = self._promise(shares, [concept.df for concept in self._chosen]), self._few
+        points, size = self._promise(shares, [concept.df for concept in self._chosen]), self._most
         while True:
             among = keys if size >= len(keys) else _best(keys, points, size)
             rows = engine.scopes(among.tolist(), bounds.where, bounds.parameters, past=past)
@@ -88,7 +88,7 @@ class Choice:
                 break
             if len(inside) * _THIN < size:
                 return None
-            size = size * self._few // len(inside)
+            size = size * self._few // len(inside)  # twice as many as would do if it went on like this
         if size >= len(keys) and len(inside) <= self._few:
             return Candidates(inside, complete=True)
         held = np.isin(keys, inside)
