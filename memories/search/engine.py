@@ -335,12 +335,16 @@ def forget(words: Collection[str]) -> None:
     elif words:
         rows(f"LOCK TABLE {_LIVE}, {_PAST} IN SHARE ROW EXCLUSIVE MODE")
         with well_planned():
-            rows(_FORGET_POSTGRESQL, [sorted(words)])
+            rows(_FORGET_POSTGRESQL, [sorted(set(words) - {word for (word,) in rows(_HELD_BY_SOME)})])
 
 
 _FORGET_SQLITE = """
     DELETE FROM memories_word WHERE stamm = %s AND df <= 0
     AND NOT EXISTS (SELECT 1 FROM memories_pastfulltext WHERE memories_pastfulltext MATCH %s)"""
+# Words of some entries, so that nobody waits while the index gathers all entries that hold a very frequent one.
+_HELD_BY_SOME = f"""
+    SELECT DISTINCT unnest(string_to_array(stamm, ' '))
+    FROM (SELECT stamm FROM {_LIVE} ORDER BY id DESC LIMIT 500) AS latest"""
 _FORGET_POSTGRESQL = f"""
     DELETE FROM memories_word w USING unnest(%s::text[]) AS gone WHERE w.stamm = gone
     AND NOT EXISTS (SELECT 1 FROM {_LIVE} c WHERE c.sd @@ quote_literal(gone)::tsquery)
