@@ -205,6 +205,26 @@ def lines_digest(text: str, nutzer: str) -> str:
     return sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
 
 
+# Of each table it must be known what becomes of a person's rows; `memories.erasure` says why.
+GONE = {
+    *("LongtermMemory", "ShorttermMemory", "BrainMemory", "LongtermVersion", "ShorttermVersion", "BrainVersion"),
+    *("LongtermTag", "ShorttermTag", "BrainTag", "Tag", "SearchEntry", "PastEntry", "Word", "VectorBlock"),
+    *("ComparedText", "DuplicatePair", "Recall", "RecalledSearch", "RepeatableCall", "HandledEntry", "OpenReference"),
+    *("ImportJob", "ImportLine", "ImportedMemory", "SavedView", "LogEntry", "ErasedMemory"),
+}
+STAYS = {
+    *("CallRecord", "KeyUsage", "EmbeddingProfile", "Installation", "Erasure", "AccessKey", "ServiceAccount", "Grant"),
+    *("User", "Group", "Permission", "ContentType", "Session", "ListSetting", "StaticDevice", "StaticToken"),
+    *("TOTPDevice", "AccessAttempt", "AccessAttemptExpiration", "AccessFailureLog", "AccessLog"),
+}
+
+
+def test_of_each_table_it_is_known_what_becomes_of_it() -> None:
+    models = {model.__name__ for model in apps.get_models() if model._meta.app_label != "oauth2_provider"}  # noqa: SLF001
+    assert models == GONE | STAYS
+    assert not GONE & STAYS
+
+
 # Case 79
 
 
