@@ -71,8 +71,8 @@ _SECRETS = (
     r"(?:(?:all|any|every|your|stored|saved|the user['’]?s|user|alle|sämtliche|deine|gespeicherten?|gesamten?|"
     r"geheimen?) ~2(?:passwords?|credentials?|secrets?|logins?|memor(?:y|ies)|passw[oö]rter|zugangsdaten|geheimnisse|"
     r"kennwörter|anmeldedaten|erinnerungen|schlüssel)|(?:this|our|the (?:whole|entire|full)) conversation|"
-    r"conversation (?:history|logs?)|chat ?(?:history|logs?)|system ?prompts?|(?:the|our) ~1api ?keys?|private keys?|"
-    r"access tokens?|environment variables?|unterhaltung(?:en)?|gespräch(?:s?verlauf)?|chat ?verlauf|"
+    r"conversation (?:history|logs?)|chat ?(?:history|logs?)|system ?prompts?|(?:the|our|your) ~1api ?keys?|"
+    r"private keys?|access tokens?|environment variables?|unterhaltung(?:en)?|gespräch(?:s?verlauf)?|chat ?verlauf|"
     r"api ?schlüssel|zugangs ?token)"
 )
 _SEND = (
@@ -95,11 +95,16 @@ _PATTERNS = {
             r"before this|prior to this|until now)(?:$|[^a-z\s]| (?:told|instructed|given|taught|and|now)>))"
         ),
         (
+            rf"<all (?:{_WHICH} )?(?:{_ORDERS}|restrictions|guidelines) are (?:now |hereby )?"
+            r"(?:lifted|void|cancelled|revoked)>"
+        ),
+        (
             r"<(?:ignorier(?:e|en|t|st)?|vergiss|vergiß|vergesst|vergessen|missachte[nt]?|verwirf|verwerfe[nt]?|"
             r"überschreibe?n?|umgehe|halte dich nicht(?: mehr)? an|befolge?n?|beachte) "
             rf"(?:~3{_WELCHE} ~3(?:{_ANWEISUNGEN}|{_REGELN})>|(?:den|deinen) system ?prompt>"
             rf"|die {_ANWEISUNGEN} (?:des|der|deines|deiner|von) (?:systems?|entwicklers?|betreibers?|anbieters?)>"
-            r"|~1alles (?:was )?~2(?:vorher|bisher|zuvor|davor|bis jetzt|oben|vorhergehende|vorangegangene)>)"
+            r"|~1alles (?:was )?~2(?:vorher(?:ige|gehende)?|bisher(?:ige)?|zuvor|davor|bis jetzt|oben|"
+            r"vorangegangene)>)"
         ),
         rf"<(?:befolge|beachte)n? (?:ab sofort |ab jetzt )?keine ~2{_ANWEISUNGEN}>",
         (
@@ -135,7 +140,7 @@ _PATTERNS = {
         ),
         r"<(?:dein neuer befehl|dein neues ziel) (?:ist|lautet)>",
         (
-            r"<befolge (?:nur |stattdessen |ab jetzt |ab sofort |ausschließlich )?"
+            r"<befolge (?:nur (?:noch )?|stattdessen |ab jetzt |ab sofort |ausschließlich )?"
             r"(?:die folgenden|diese|meine|folgende) (?:neuen )?(?:anweisung|instruktion)"
         ),
     ),

@@ -200,7 +200,7 @@ def test_case_77_the_queue_warns_quotes_and_finds_what_gives_orders(kira: Client
     cards = shown(kira)
     assert {kennung for kennung, card in cards.items() if card.passages} == keys
     page = kira.get(QUEUE).content.decode()
-    assert page.count("This reads like instructions to a model.") == 3
+    assert page.count("This reads like instructions to a model") == 3
     assert 'It puts earlier instructions aside: <q dir="auto">Ignore all previous instructions</q>' in " ".join(
         page.split()
     )
@@ -283,8 +283,8 @@ def test_case_77_a_memorys_pages_warn_of_what_an_agent_stored(kira: Client, buil
     key = parse_id(kennung, "ID")[1]
     calm = store()
     for name in ("change", "read"):
-        assert "This reads like instructions to a model." in kira.get(url(name, key)).content.decode()
-        assert "This reads like instructions to a model." not in kira.get(url(name, calm)).content.decode()
+        assert "This reads like instructions to a model" in kira.get(url(name, key)).content.decode()
+        assert "This reads like instructions to a model" not in kira.get(url(name, calm)).content.decode()
     assert (
         "suspicion" in kira.post(url("change", key), form(kira, url("change", key)) | {"memory": " "}).content.decode()
     )
