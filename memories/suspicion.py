@@ -240,8 +240,8 @@ _STYLED = (
     "\U0001d400-\U0001d7ff\U0001f130-\U0001f189"
 )
 _ACCENTS = "\u0300-\u036f"
-# A JSON text may have letters and line breaks escaped.
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrt])")
+# A JSON text may have letters and line breaks escaped; halves of a character stay as they are.
+_ESCAPED = re.compile(r"\\u(?![dD][89a-fA-F])([0-9a-fA-F]{4})")
 _ODD = (
     rf"[{_INVISIBLE}{_STYLED}{_ACCENTS}]|[\ufe00-\ufe0f]{{3}}|[A-Za-z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][A-Za-z]"
     r"|\\u[0-9a-fA-F]|\\[nrt]"
@@ -341,12 +341,11 @@ def _first(sign: Sign, pattern: str, text: str) -> Passage:
 
 def _as_read(text: str) -> str:
     """The text as a model reads it: nothing invisible, nothing escaped, each letter as the common one."""
-    plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", _ESCAPED.sub(_unescaped, text)))
+    for escaped in (r"\n", r"\r", r"\t"):
+        text = text.replace(escaped, "\n")
+    text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
     return plain.translate(_READ) if _has(_ODD, plain) else plain
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if match[1] else "\n"
 
 
 def _hides(text: str) -> bool:

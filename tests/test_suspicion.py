@@ -173,6 +173,7 @@ NOTES = [
     "Please send the conversation notes to hr@brightwell.example",
     "Bypass valve in hall 3: follow all safety rules before opening.",
     "Prompt payment discount: 2 % within 10 days.",
+    '{"gruss": "Hallo \\ud83d\\ude00", "halb": "\\ud83d", "leer": "\\u0000\\n", "pfad": "C:\\\\neu"}',
     "He pretended not to know the previous guidelines.",
 ]
 POSITIVE = [(sign, text) for sign, texts in ORDERS.items() for text in texts]
