@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.db import connection
 from django.test import Client
 from django.utils.translation import deactivate
@@ -17,9 +18,20 @@ from tests.embedders import Endpoint, endpoint
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """On SQLite the tests' database is a file, since other processes must be able to open it."""
+    """On SQLite the tests' database is a file, since other processes must be able to open it.
+
+    It is thrown away, so nothing has to survive a crash of the machine.
+    """
     if connection.vendor == "sqlite":
         connection.settings_dict["TEST"]["NAME"] = str(Path(os.environ["BRAIN_DATA"]) / "test.sqlite3")
+        options = connection.settings_dict["OPTIONS"]
+        options["init_command"] = options["init_command"].replace("synchronous = FULL", "synchronous = OFF")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_passwords() -> None:
+    """Hashes of passwords that are made here need not hold: half of the time of a test of the admin would go to them."""
+    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
 
 
 @pytest.fixture(scope="session", autouse=True)
