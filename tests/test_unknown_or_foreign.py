@@ -2,15 +2,21 @@
 
 import re
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from api.tools import TOOLS
-from memories.models import BrainMemory, Grant, LongtermMemory, Tag
+from memories.kinds import KINDS
+from memories.models import BrainMemory, Erasure, Grant, ImportJob, LongtermMemory, SavedView, Tag
 from tests.admincast import form, person, url
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, one_fault
@@ -133,6 +139,137 @@ def test_a_memory_out_of_sight_reads_like_an_unknown_one_on_every_page(
         viewer.get("/admin/")
     foreign, unknown = (shown(viewer, url(page, number)) for number in (kennung, 987_654))
     assert foreign == unknown
+
+
+# Every page that names a row
+
+# Those of which somebody sees a part; of the others, whoever may open the list sees all.
+IN_PART = {
+    *("longtermmemory", "shorttermmemory", "brainmemory", "longtermversion", "shorttermversion", "brainversion"),
+    *("tag", "duplicatepair", "callrecord", "recall", "importjob", "erasure"),
+}
+UNKNOWN = 987_654
+
+
+def everything_of_others(anna: Agent) -> None:
+    """Something that is anna's, or another person's, in each list of the admin."""
+    for text in ("Kündigungsfrist", "Kündigungsfrist", "Anderes"):
+        anna.store(memory=text)
+    anna.call("insert_brain_shortterm_memory", memories=[note(), note()])
+    for _each in range(2):
+        anna.call("insert_brain_memory", **BRAIN)
+    anna.call("search_brain", suche="Kündigungsfrist")
+    call_command("find_duplicates", stdout=StringIO())
+    other = User.objects.create_user("other")
+    ImportJob.objects.create(user_id=other.pk, dateiname="x", format="brain", vorgaben={})
+    SavedView.objects.create(user=other, typ="longterm", name="Meine")
+    nobody = dict.fromkeys(("identitaet", "tuer", "benutzer", "grund", "digest"), "x")
+    Erasure.objects.create(**nobody, gefunden=0, benutzer_id=other.pk)
+
+
+def pages_of(model_admin: Any) -> dict[str, Callable[[int], str]]:
+    """The addresses that name a row by its key, by what they are called."""
+    found: dict[str, Callable[[int], str]] = {}
+    for pattern in model_admin.get_urls():
+        names = pattern.pattern.converters.keys()
+        if not names or names == {"name"} or (pattern.name or "").endswith("memory_view"):
+            continue
+        key = "object_id" if "object_id" in names else "number"
+        more = {name: 1 for name in names if name != key}
+
+        def address(number: int, pattern: Any = pattern, key: str = key, more: Any = more) -> str:
+            if pattern.name:
+                return reverse(f"admin:{pattern.name}", kwargs={key: number, **more})
+            return (
+                reverse("admin:app_list", args=[model_admin.opts.app_label])
+                + f"{model_admin.opts.model_name}/{number}/"
+            )
+
+        found[pattern.name or "short"] = address
+    return found
+
+
+def foreign(model_admin: Any, person: User) -> list[int]:
+    """The keys of the rows that are out of somebody's sight."""
+    request: Any = RequestFactory().get("/")
+    request.user = person
+    seen = list(model_admin.get_queryset(request).values_list("pk", flat=True))
+    return list(model_admin.model._base_manager.exclude(pk__in=seen).values_list("pk", flat=True))  # noqa: SLF001
+
+
+def told(client: Client, method: str, address: str, number: int, **sent: Any) -> tuple[int, str, str]:
+    """Status, where it leads, and every text of the pages behind it, but for the key and what each page has anew."""
+    client.get("/admin/")  # shows what earlier pages had to tell
+    response = getattr(client, method)(address, sent, follow=True)
+    list_ = re.escape(address.partition(f"/{number}/")[0])
+    key = rf"(?<=“){number}(?=”)|(?<=id=){number}\b|(?<={list_}/){number}(?=/)"
+    own = re.compile(rf'(csrfmiddlewaretoken" value|nonce)="[^"]*"|{key}')
+    chain, text = (own.sub("N", each) for each in (str(response.redirect_chain), response.content.decode()))
+    return response.status_code, chain, text
+
+
+@pytest.fixture
+def carla_of_all(db: None) -> Client:
+    """Somebody with every permission of the admin, who sees and changes carla's memories alone."""
+    client = person("carla")
+    User.objects.get(username="carla").user_permissions.set(Permission.objects.all())
+    Grant.objects.update(nutzer=["carla"])
+    return client
+
+
+@pytest.mark.django_db
+def test_case_71_every_page_of_the_admin_answers_for_a_foreign_row_as_for_an_unknown_one(
+    anna: Agent, carla: Agent, carla_of_all: Client
+) -> None:
+    for kind in ("longterm", "shortterm"):  # so that no foreign key is 1, which versions are
+        carla.call(f"insert_brain_{kind}_memory", memories=[note(nutzer="carla", tags=["Carlas"])])
+    carla.call("insert_brain_memory", **BRAIN)
+    everything_of_others(anna)
+    before = {kind.typ: kind.versions.objects.count() for kind in KINDS}
+    someone = User.objects.get(username="carla")
+    tried = set()
+    for model, model_admin in admin.site._registry.items():  # noqa: SLF001
+        keys = foreign(model_admin, someone)
+        for key in keys[-1:]:
+            tried.add(model_admin.opts.model_name)
+            for name, address in pages_of(model_admin).items():
+                for method, sent in (("get", {}), ("post", {"post": "yes", "grund": "x", "name": "Neu"})):
+                    answers = [told(carla_of_all, method, address(number), number, **sent) for number in (key, UNKNOWN)]
+                    assert answers[0] == answers[1], (name, method)
+                    assert model._base_manager.filter(pk=key).exists()  # noqa: SLF001
+    assert tried == IN_PART
+    assert {kind.typ: kind.versions.objects.count() for kind in KINDS} == before
+    assert set(Tag.objects.values_list("name", flat=True)) == {"Vertrag", "Carlas"}
+
+
+@pytest.mark.django_db
+def test_case_71_what_names_rows_beside_its_address_answers_for_foreign_ones_as_for_unknown_ones(
+    anna: Agent, carla_of_all: Client
+) -> None:
+    everything_of_others(anna)
+    view, memory = SavedView.objects.get().pk, LongtermMemory.objects.order_by("pk").values_list("pk", flat=True)[0]
+    LongtermMemory.objects.filter(pk=memory).update(vorgeschlagen=True)
+    queue = "/admin/memories/proposals/"
+    for what in ("delete", "start", "name"):
+        answers = [told(carla_of_all, "post", url("view", each), each, **{what: "x"}) for each in (view, UNKNOWN)]
+        assert answers[0] == answers[1], what
+    for what in ("approve", "reject"):
+        sent = {"version": "1", "entscheidung": what, "grund": ""}
+        answers = [
+            told(carla_of_all, "post", queue, each, kennung=f"longterm_{each}", **sent) for each in (memory, UNKNOWN)
+        ]
+        assert answers[0] == answers[1], what
+    for action in ("add_tags", "restore", "merge_selected", "delete_selected", "approve"):
+        sent = {"action": action, "index": "0"}
+        answers = [
+            told(carla_of_all, "post", url("changelist"), each, _selected_action=str(each), **sent)
+            for each in (memory, UNKNOWN)
+        ]
+        assert answers[0] == answers[1], action
+    answers = [told(carla_of_all, "get", url("merge"), each, id=[str(each), str(each)]) for each in (memory, UNKNOWN)]
+    assert answers[0] == answers[1]
+    assert SavedView.objects.get().name == "Meine"
+    assert LongtermMemory.objects.get(pk=memory).vorgeschlagen
 
 
 # A refusal leaves nothing
