@@ -30,7 +30,7 @@ def django_db_modify_db_settings() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_passwords() -> None:
-    """Hashes of passwords that are made here need not hold: half of the time of a test of the admin would go to them."""
+    """Hashes of passwords that are made here need not hold: half of the time of the admin's tests went to them."""
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
 
 

@@ -55,10 +55,10 @@ class AccessKeyQuerySet(models.QuerySet["AccessKey"]):
         prefix, _dot, secret = presented.partition(".")
         if not (presented.isascii() and presented.isprintable()):
             return None
-        key = self.usable(timezone.now()).select_related("account", "usage").filter(prefix=prefix).first()
+        key = next(iter(self.select_related("account", "usage").filter(prefix=prefix).order_by()), None)
         given = _digest(prefix, secret)
         known = key.digest if key else _digest("", "")  # the same work for an unknown prefix
-        return key if constant_time_compare(given, known) and key else None
+        return key if constant_time_compare(given, known) and key and key.is_usable(timezone.now()) else None
 
 
 def _digest(prefix: str, secret: str) -> str:
@@ -184,6 +184,11 @@ class AccessKey(Granted):
             **{name: getattr(settings.BRAIN_QUOTA, name) if own is None else own for name, own in limits.items()},
             **({name: getattr(used, name) for name in ("minute", "calls", "day", "entries", "bytes")} if used else {}),
         )
+
+    def is_usable(self, at: datetime) -> bool:
+        """Whether it is neither revoked nor expired, and its account active, as `AccessKeyQuerySet.usable` asks."""
+        unended = self.revoked_at is None and (self.expires_at is None or self.expires_at > at)
+        return unended and self.account.is_active
 
     def revoke(self, at: datetime) -> None:
         """End the key's use for good; the moment of an earlier revocation stays."""
