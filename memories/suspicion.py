@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -231,6 +231,24 @@ _PATTERNS = {
     ),
 }
 
+# Of these a text has one, or none of the patterns: few texts are looked at any closer.
+_WORDS = (
+    r"ignor|disregard|forget|overrid|overrul|bypass|discard|neglect|set aside|attention to|follow|obey|comply|vergiss|"
+    r"vergiß|vergess|missacht|verwirf|verwerf|überschreib|<umgehe>|halte dich|befolg|beachte|"
+    r"(?:ß|ss)er acht>|lifted>|void>|"
+    r"cancelled>|revoked>|ungültig|aufgehoben|hinfällig|gelten|sind (?:ab|hiermit|jetzt|nun|nicht|au(?:ß|ss)er)>|"
+    r"instructions?|<your (?:new|real|actual|true|only|updated)>|anweisung|instruktion|"
+    r"<(?:deine|ihre) (?:neue|wahre|eigentliche|einzige)|<dein neue|"
+    r"(?:are|re|from) now>|<no longer|<henceforth>|<act as>|<pretend>|anything now>|"
+    r"role-?play|<du bist (?:jetzt|nun|ab|von|fortan|nicht)>|"
+    r"<ab jetzt>|<ab sofort>|<von nun>|<tue? so>|<dir vor>|verhalte? dich|<spiele die|"
+    r"prompt|mode>|modus>|\x3c(?:\||/|\x3c|system|assist|instruct)|\[/?inst|##|[\"']role[\"']|"
+    r"(?:system|message|nachricht|meldung|<ai|assistent|assistant)[^a-z0-9\n]?:|"
+    r"<(?:the|your|any) (?:user|human|operator)|<(?:dem|der|den|die|des|deine[mnr]) (?:nutzer|benutzer|anwender|user|"
+    r"menschen)|"
+    r"https?:|hxxps?:|www\.|[a-z0-9._+-]@[a-z0-9-]"
+)
+
 # What a model reads as ordinary letters and people do not see, or see as others.
 _INVISIBLE = "\xad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff"
 _LOOK_ALIKE = "аеорсухіјѕԁһѵԛԝАВЕКМНОРСТУХІЈЅοαινρτυκεΟΑΙΝΡΤΥΚΕİıɡɩ"
@@ -277,13 +295,22 @@ def _spelled(pattern: str) -> str:
 @cache
 def _found_by_rust(pattern: str) -> Callable[[str], bool]:
     """Whether a text has the pattern: linear for any text, and in a fiftieth of the time that Python takes."""
-    options = jsonschema_rs.RegexOptions(size_limit=100_000_000, dfa_size_limit=100_000_000)
+    options = jsonschema_rs.RegexOptions(size_limit=100_000_000, dfa_size_limit=4_000_000)
     return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options).is_valid
 
 
-_WHOLE = {sign: f"(?i:{'|'.join(map(_spelled, patterns))})" for sign, patterns in _PATTERNS.items()}
-_ANY = "|".join(_WHOLE.values())
-_ANY_OR_ODD = f"{_ANY}|{_ODD}"
+def _searched(patterns: Iterable[str]) -> str:
+    return f"(?i:{'|'.join(map(_spelled, patterns))})"
+
+
+# What counts many words is searched by itself: the automaton of several such patterns has too many states.
+_SEARCHED = [
+    (sign, _searched(part))
+    for sign, patterns in _PATTERNS.items()
+    for part in (zip(patterns) if sign is Sign.LEAK else [patterns])
+]
+_ANY_WORD = _searched([_WORDS])
+_ANY_WORD_OR_ODD = f"{_ANY_WORD}|{_ODD}"
 _UNSEEN = re.compile(f"[{_INVISIBLE}\ufe00-\ufe0f]+")
 
 
@@ -315,16 +342,25 @@ def _text_of(row: Content) -> str:
 
 def reads_like_orders(text: str) -> bool:
     """Whether there is such a passage."""
-    return _has(_ANY_OR_ODD, text) and (not _has(_ODD, text) or _hides(text) or _has(_ANY, _as_read(text)))
+    if not _has(_ANY_WORD_OR_ODD, text):
+        return False
+    if _has(_ODD, text):
+        if _hides(text):
+            return True
+        text = _as_read(text)
+    return _has(_ANY_WORD, text) and any(_has(pattern, text) for _sign, pattern in _SEARCHED)
 
 
 def passages(text: str) -> list[Passage]:
     """The first passage of each sign, for people."""
-    if not _has(_ANY_OR_ODD, text):
+    if not reads_like_orders(text):
         return []
-    found = [_hidden(text)] if _hides(text) else []
+    found = {Sign.HIDDEN: _hidden(text)} if _hides(text) else {}
     text = _as_read(text) if _has(_ODD, text) else text
-    return found + [_first(sign, pattern, text) for sign, pattern in _WHOLE.items() if _has(pattern, text)]
+    for sign, pattern in _SEARCHED:
+        if sign not in found and _has(pattern, text):
+            found[sign] = _first(sign, pattern, text)
+    return list(found.values())
 
 
 def _has(pattern: str, text: str) -> bool:
@@ -332,11 +368,14 @@ def _has(pattern: str, text: str) -> bool:
 
 
 def _first(sign: Sign, pattern: str, text: str) -> Passage:
-    """Where the text has the pattern; Python, which alone can tell, looks at the piece that has it."""
+    """Where the text has the pattern; Python, which alone can tell, looks at the piece that has it.
+
+    Of very few letters the two do not agree which are the same in small; then it is the piece.
+    """
     pieces = (text[start : start + 2 * _PIECE] for start in range(0, len(text), _PIECE))
     piece = next((piece for piece in pieces if _has(pattern, piece)), text)
     match = re.search(pattern, piece)
-    return Passage(sign, " ".join(match[0].split())[:_QUOTED] if match else "")
+    return Passage(sign, " ".join((match[0] if match else piece).split())[:_QUOTED])
 
 
 def _as_read(text: str) -> str:

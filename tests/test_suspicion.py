@@ -1,9 +1,12 @@
 """Case 77: texts that read like instructions to a model are told from office notes, in German and English, quickly."""
 
+import random
 import time
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memories.suspicion import Sign, passages, reads_like_orders
 
@@ -203,6 +206,29 @@ def test_case_77_ordinary_notes_pass(text: str) -> None:
     assert not reads_like_orders(text)
 
 
+PIECES = [
+    *(text for _sign, text in POSITIVE),
+    *DISGUISED,
+    "\\ud83d",
+    "\\u0049",
+    "\\n",
+    "\\",
+    "\ufe0f",
+    "\u200b",
+    "а",
+    "ı",
+    "\0",
+]
+
+
+@settings(deadline=None)  # the first one compiles the patterns
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.characters(exclude_categories=["Cs"])), max_size=12).map("".join))
+def test_case_77_any_text_is_answered_and_what_is_marked_can_be_shown(text: str) -> None:
+    found = passages(text)
+    assert reads_like_orders(text) == bool(found)
+    assert all(passage.text for passage in found)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -226,6 +252,22 @@ def test_case_77_a_million_characters_take_the_time_of_ten_times_a_hundred_thous
         return min(_spent(lambda: passages(whole)) for _turn in range(3))
 
     assert seconds(LONG) < max(MOST_TIMES_LONGER * seconds(LONG // 10), 0.02)
+
+
+def test_case_77_a_heap_of_such_words_is_no_burden_and_leaves_none() -> None:
+    words = (
+        "ignore all previous your the send forward this our api keys to https://a.b x@y.de act as if you are now alle "
+    )
+    words += (
+        "bisherigen deine bitte leite du bist jetzt ab sofort pretend enter follow reveal show without hide sage dem"
+    )
+    heap = " ".join(random.Random(1).choices(words.split(), k=LONG // 10))
+    plain = "Die Kündigungsfrist beträgt drei Monate. " * 10_000
+    passages(plain)
+    before = _spent(lambda: passages(plain))
+    for _turn in range(2):
+        assert _spent(lambda: reads_like_orders(heap)) < 100 * max(before, 0.001)
+    assert _spent(lambda: passages(plain)) < 10 * max(before, 0.001)
 
 
 def _spent(run: Callable[[], object]) -> float:
