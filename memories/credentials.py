@@ -76,7 +76,10 @@ def credential_in(text: str) -> str | None:
         return None
     found = _PATTERN.search(text)
     if found is None and not text.isascii() and _DISGUISE.search(text):
-        found = _PATTERN.search(_HYPHEN.sub("-", _UNSEEN_RUN.sub("", unicodedata.normalize("NFKC", text))))
+        text = _HYPHEN.sub("-", _UNSEEN_RUN.sub("", unicodedata.normalize("NFKC", text)))
+        found = _PATTERN.search(text)
+    if found is None and "\\" in text:  # as Markdown has it
+        found = _PATTERN.search(text.replace("\\_", "_").replace("\\-", "-"))
     if found is None or settings.BRAIN_SECRETS == KEPT:
         return None
     what = _WHATS[(found.lastindex or 0) - 1]

@@ -204,6 +204,8 @@ def test_case_78_other_forms_of_letters_and_hyphens_hide_no_credential() -> None
     for hyphen in "‐‑‒–—−":
         assert credential_in("für sk-ant-api03-AAAA".replace("-", hyphen))
     assert credential_in("𝐬𝐤-ant-api03-AAAA")
+    for text in (r"用sk\_test\_ABC", r"für sk\-ant\-api03\-AAAA", r"**sk\_live\_51H**"):
+        assert credential_in(text)
 
 
 @pytest.mark.parametrize("text", HARMLESS)
