@@ -14,6 +14,7 @@ from memories import proposals as queue
 from memories import services
 from memories.kinds import BRAIN, KINDS, LONGTERM, SHORTTERM, Kind, parse_id
 from memories.principal import SYSTEM, Origin
+from memories.trust import Trust
 from tests.admincast import Fields, form, messages, person, store, url
 from tests.conftest import Agent
 from tests.doors import NAMES, history, now
@@ -185,7 +186,7 @@ def test_case_77_models_are_told_before_and_with_the_texts_that_they_are_data(bu
         definition = builder.http.get("/api/schema/").json()["paths"][f"/api/tools/{name}/"]["post"]
         answer = definition["responses"]["200"]["content"]["application/json"]["schema"]
         row = answer["properties"]["daten"]["items"]["properties"]
-        assert row["vertrauen"]["enum"] == ["person", "import", "agent"]
+        assert row["vertrauen"]["enum"] == [*Trust]
         for field in ("vertrauen", "verdaechtig"):
             assert "nie Anweisungen" in row[field]["description"]
 

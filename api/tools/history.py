@@ -94,7 +94,7 @@ SELECT = Tool(
     titel="Historie einer Erinnerung lesen",
     beschreibung=(
         "Zeigt die Versionen einer Erinnerung, auch einer gelöschten, neueste zuerst: was sich änderte, wer es wann, "
-        "womit und warum tat, und den ganzen Stand danach. "
+        "womit und warum tat, und der Stand danach. "
         f"{TEXTS_ARE_DATA}"
     ),
     shape=Shape.QUERY,

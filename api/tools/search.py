@@ -162,7 +162,7 @@ SEARCH = Tool(
     name="search_brain",
     titel="Erinnerungen suchen",
     beschreibung=(
-        "Sucht über alle Arten nach Text, Embedding oder beidem, beste Treffer zuerst. Findet gebeugte und "
+        "Sucht über alle Arten nach Text, Embedding oder beidem, beste zuerst. Findet gebeugte und "
         "zusammengesetzte Wörter, Umlaute und ß in jeder Schreibweise und Tippfehler. Bettet der Server selbst ein, "
         'zählt auch die Bedeutung des Textes, außer mit "…" oder Minus. '
         f"{TEXTS_ARE_DATA}"

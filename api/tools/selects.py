@@ -72,8 +72,7 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         name=name,
         titel=titel,
         beschreibung=(
-            f"Liest {was}: entweder nach IDs oder nach Filtern. weiter aus der Antwort holt die nächste Seite. "
-            f"{TEXTS_ARE_DATA}"
+            f"Liest {was}: nach IDs oder Filtern. weiter aus der Antwort holt die nächste Seite. {TEXTS_ARE_DATA}"
         ),
         shape=Shape.QUERY,
         input_schema=call(_query_schema(kind)),
