@@ -43,7 +43,7 @@ class NameForm(forms.Form):
     def clean_nutzer(self) -> str:
         """The name in canonical form."""
         try:
-            return values.identifier(self.cleaned_data["nutzer"].strip(), "nutzer")
+            return values.asked_identifier(self.cleaned_data["nutzer"].strip(), "nutzer")
         except BrainError as fault:
             raise forms.ValidationError(str(fault.meldung)) from fault
 
@@ -117,7 +117,7 @@ class ErasureAdmin(ReadOnlyAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         """Those of the person of this name."""
         try:
-            nutzer = values.identifier(search_term.strip(), "nutzer", may_be_empty=True)
+            nutzer = values.asked_identifier(search_term.strip(), "nutzer", may_be_empty=True)
         except BrainError:
             return queryset.none(), False
         found: Any = queryset

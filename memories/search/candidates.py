@@ -89,7 +89,7 @@ class Choice:
             if len(inside) * _THIN < size:
                 return None
             size = size * self._few // len(inside)  # twice as many as would do if it went on like this
-        if size >= len(keys) and len(inside) <= self._few:
+        if size >= len(keys) and len(inside) <= self._most:
             return Candidates(inside, complete=True)
         held = np.isin(keys, inside)
         best = _best(keys[held], points[held], self._most)

@@ -28,8 +28,9 @@ class Concept:
 def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) -> tuple[list[Concept], int]:
     """The concepts of these words, and how many memories there are, more or less.
 
-    A word that nothing in the vocabulary stands for has no concept. One that nothing in reach holds is misspelt,
-    whatever others hold. With `then` past entries count as well.
+    A word that nothing in the vocabulary stands for has no concept. Within a reach it has one all the same: the
+    vocabulary is that of all, and nobody should learn from an answer, or from the time it takes, what others hold. A word
+    that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
     """
     wanted = list(words)
     weights, size = _weights(wanted, reach, then=then)
@@ -40,8 +41,8 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     found = []
     for word in wanted:
         there = {term: weight for term, weight in weights[word].items() if counts.get(term)}
-        if there:
-            found.append(Concept(there, sum(counts[term] for term in there)))
+        if there or reach:
+            found.append(Concept(there or {word: 1.0}, sum(counts[term] for term in there)))
     return found, size
 
 

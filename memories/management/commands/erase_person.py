@@ -31,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Say what there is, ask, erase step by step, clean the storage."""
         try:
-            nutzer = values.identifier(options["nutzer"], "nutzer")
+            nutzer = values.asked_identifier(options["nutzer"], "nutzer")
             self._tell(erasure.find(nutzer, SYSTEM))
             if options["dry_run"]:
                 return
