@@ -29,8 +29,8 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     """The concepts of these words, and how many memories there are, more or less.
 
     A word that nothing in the vocabulary stands for has no concept. Within a reach it has one all the same: the
-    vocabulary is that of all, and nobody should learn from an answer, or from the time it takes, what others hold. A word
-    that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
+    vocabulary is that of all, and nobody should learn from an answer, or from how long it takes, what others hold. A
+    word that nothing in reach holds is misspelt, whatever others hold. With `then` past entries count as well.
     """
     wanted = list(words)
     weights, size = _weights(wanted, reach, then=then)
