@@ -47,7 +47,7 @@ from memories.models import (
 )
 from memories.models.erasure import hash_of
 from memories.principal import SYSTEM, Action, Origin, Principal
-from memories.search import engine
+from memories.search import vocabulary
 from memories.tagging import drop_unused
 from memories.transfer.exporting import memory_lines
 from memories.values import tag_key
@@ -251,7 +251,7 @@ def _removed(kind: Kind, keys: Sequence[int]) -> dict[str, int]:
     kind.memories.objects.filter(pk__in=keys).delete()
     versionen = versions.delete()[0]
     _forget_tags(names)
-    engine.forget(words)
+    vocabulary.forget(words)
     return {"versionen": versionen, "eintraege": eintraege}
 
 

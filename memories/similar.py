@@ -11,7 +11,7 @@ import numpy as np
 from memories.kinds import Kind
 from memories.models import Memory, SearchEntry
 from memories.principal import Principal
-from memories.search import Found, Question, embedder, engine, search
+from memories.search import Found, Question, embedder, search, vocabulary
 from memories.search.analyser import stems
 from memories.search.query import TextQuery
 from memories.search.vectors import Profile, VectorQuery, unit
@@ -54,8 +54,8 @@ def _telling(words: Sequence[str], *, own: bool) -> tuple[str, ...]:
 
     `own` says that the index has this memory, too.
     """
-    counts, size = Counter(words), engine.size()
-    elsewhere = {word: df for word, df in engine.frequencies(counts).items() if df > own}
+    counts, size = Counter(words), vocabulary.size()
+    elsewhere = {word: df for word, df in vocabulary.frequencies(counts).items() if df > own}
     weights = {word: counts[word] * math.log1p(size / df) for word, df in elsewhere.items()}
     return tuple(sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS])
 

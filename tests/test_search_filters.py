@@ -316,6 +316,19 @@ def test_case_71_foreign_memories_change_nothing_in_what_is_found_and_told(anna:
     assert [search(carla, **inhalt, erklaeren=1) for inhalt in asked] == before
 
 
+def test_case_71_rare_words_of_others_hide_nothing(anna: Agent, carla: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rarest words choose what is looked at: when they are others', the common ones do."""
+    monkeypatch.setattr("memories.search.candidates._TOO_COMMON", 0)
+    monkeypatch.setattr("memories.search.candidates._COMMON_FROM", 0)
+    own = carla.store(memory="Quarzit")
+    for _each in range(9):
+        anna.store(memory="Quarzit")
+    asked = "Quarzit Violine Bergwerk Fagott"
+    assert found(carla, asked) == [own]
+    anna.store(memory="Violine Bergwerk Fagott")
+    assert found(carla, asked) == [own]
+
+
 @pytest.mark.parametrize("foreign", [0, 1, 3, 40], ids="{} foreign to each own".format)
 def test_a_key_that_may_see_much_finds_all_of_its_own(
     anna: Agent, carla: Agent, monkeypatch: pytest.MonkeyPatch, foreign: int

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.search import engine
+from memories.search import vocabulary
 from tests.conftest import Agent
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,7 +53,7 @@ QUESTIONS: dict[str, Callable[[str], dict[str, Any]]] = {
 def asked(agent: Agent, name: str, word: str) -> tuple[dict[str, Any], int]:
     """The answer without its cursor, which says when it was made; and how many statements it took."""
     tool = "select_brain_longterm_memory" if name.startswith("in a list") else "search_brain"
-    engine._analysed.cache_clear()  # noqa: SLF001 - as it would be some seconds later
+    vocabulary._analysed.cache_clear()  # noqa: SLF001 - as it would be some seconds later
     with CaptureQueriesContext(connection) as context:
         answer = agent.call(tool, **QUESTIONS[name](word))
     answer.pop("weiter", None)

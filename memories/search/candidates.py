@@ -39,13 +39,14 @@ def choosing(found: Sequence[Concept], size: int, most: int) -> tuple[list[Conce
     """The concepts that choose the candidates, and whether they leave nothing out that should be found.
 
     Words that nearly every memory has would choose them all. Fewer than _KEPT, when there are more, only where the
-    others have so many entries that they choose but for more.
+    others have so many entries that they choose but for more. What nobody has takes no other's place.
     """
-    first, *others = sorted(found, key=lambda concept: concept.df)
-    others = [concept for concept in others if concept.df <= _READABLE * most]
+    absent = [concept for concept in found if not concept.df]
+    there = sorted((concept for concept in found if concept.df), key=lambda concept: concept.df)
+    others = [concept for concept in there[1:] if concept.df <= _READABLE * most]
     common = max(_TOO_COMMON * size, _COMMON_FROM)
-    chosen = [first, *others[: _KEPT - 1], *(concept for concept in others[_KEPT - 1 :] if concept.df <= common)]
-    return chosen, len(chosen) >= min(len(found), _KEPT)
+    chosen = [*there[:1], *others[: _KEPT - 1], *(concept for concept in others[_KEPT - 1 :] if concept.df <= common)]
+    return [*chosen, *absent], len(chosen) >= min(len(there), _KEPT)
 
 
 class Choice:
@@ -53,7 +54,7 @@ class Choice:
 
     def __init__(self, query: TextQuery, chosen: Sequence[Concept], size: int, bounds: Bounds, most: int) -> None:
         """Put the words of the question together."""
-        self._chosen, self._size, self._bounds, self._most = chosen, size, bounds, most
+        self.chosen, self._size, self.bounds, self._most = chosen, size, bounds, most
         self._few = 2 * most  # are read rather than told apart before
         self._forms = [(place, *form) for place, concept in enumerate(chosen) for form in _forms(concept)]
         terms = list(dict.fromkeys(term for concept in chosen for term in concept.weights))
@@ -65,7 +66,7 @@ class Choice:
 
     def _asked_for(self, *, past: bool) -> Candidates:
         """The best of those that the index knows to be in reach."""
-        keys, holding = self._matching(self.match, self._bounds, past=past)
+        keys, holding = self._matching(self.match, self.bounds, past=past)
         if len(keys) <= self._few:
             return Candidates(keys, complete=True)
         shares = self._shares(keys, holding)
@@ -74,12 +75,12 @@ class Choice:
 
     def _looked_at(self, *, past: bool) -> Candidates | None:
         """The best of all, looked at in their order until there are enough in reach; None when few of them are."""
-        bounds = self._bounds
+        bounds = self.bounds
         if not (bounds.are_wide and engine.reads_reach_whole()) or len(self.match.terms) > 1 or self.match.excluded:
             return None
         keys, holding = self._matching(replace(self.match, reach=()), Bounds(), past=past)
         shares = self._shares(keys, holding)
-        points, size = self._promise(shares, [concept.df for concept in self._chosen]), self._most
+        points, size = self._promise(shares, [concept.df for concept in self.chosen]), self._most
         while True:
             among = keys if size >= len(keys) else _best(keys, points, size)
             rows = engine.scopes(among.tolist(), bounds.where, bounds.parameters, past=past)
@@ -102,16 +103,14 @@ class Choice:
     def _occurring(self, shares: Numbers, *, past: bool) -> list[int]:
         """In how many entries each concept occurs: in all where one in reach has it, else in those in reach."""
         there: list[bool] = np.any(shares, axis=1).tolist()
-        absent = [concept for concept, is_there in zip(self._chosen, there, strict=True) if not is_there]
-        matches = [Match(self._bounds.reach, [list(concept.weights)]) for concept in absent]
+        absent = [concept for concept, is_there in zip(self.chosen, there, strict=True) if not is_there]
+        matches = [Match(self.bounds.reach, [list(concept.weights)]) for concept in absent]
         counted = iter(engine.counts(matches, _COUNTED, past=past) if matches else ())
-        return [
-            concept.df if is_there else next(counted) for concept, is_there in zip(self._chosen, there, strict=True)
-        ]
+        return [concept.df if is_there else next(counted) for concept, is_there in zip(self.chosen, there, strict=True)]
 
     def _shares(self, keys: Keys, holding: Sequence[Keys]) -> Numbers:
         """For each concept, and each of these keys (sorted), the weights of the forms that its entry holds."""
-        shares = np.zeros((len(self._chosen), len(keys)), dtype=np.float32)
+        shares = np.zeros((len(self.chosen), len(keys)), dtype=np.float32)
         for (place, share, _terms), held in zip(self._forms, holding, strict=True):
             if len(keys):
                 at = np.minimum(np.searchsorted(keys, held), len(keys) - 1)

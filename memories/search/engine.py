@@ -1,12 +1,8 @@
 """The full-text index of the database at hand, SQLite's FTS5 or PostgreSQL's tsvector: same questions, same answers."""
 
-import json
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,11 +13,9 @@ from django.db.models.expressions import RawSQL
 Groups = Sequence[Sequence[str]]
 Keys = npt.NDArray[np.int64]
 
-_LIVE, _PAST = "memories_searchentry", "memories_pastentry"
-_MEMORIES = ("memories_longtermmemory", "memories_shorttermmemory", "memories_brainmemory")
+LIVE, PAST = "memories_searchentry", "memories_pastentry"
 _MANY, _FAR_MORE = 1_000, 3
-_REMEMBERED = 10  # seconds
-_FULLTEXT = {_LIVE: "memories_fulltext", _PAST: "memories_pastfulltext"}
+_FULLTEXT = {LIVE: "memories_fulltext", PAST: "memories_pastfulltext"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,122 +60,11 @@ def rows(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return found
 
 
-def known(words: Collection[str]) -> list[str]:
-    """Those of these stems that the vocabulary has."""
-    if not words:
-        return []
-    if connection.vendor == "sqlite":
-        return [word for (word,) in rows(_STEMS_SQLITE, [json.dumps(list(words))])]
-    return [word for (word,) in rows(_KNOWN, [list(words)])]
-
-
-# A range, since for an equality PostgreSQL would take the trigram index: a second instead of a millisecond.
-_KNOWN = """
-    SELECT w.stamm FROM unnest(%s::text[]) AS wanted CROSS JOIN LATERAL (
-        SELECT stamm FROM memories_word WHERE stamm >= wanted AND stamm <= wanted ORDER BY stamm LIMIT 1) AS w"""
-
-
-def vocabulary(
-    parts: Mapping[str, bool], pieces: Collection[str], held: Sequence[Match], most: int, *, then: bool = False
-) -> tuple[list[list[str]], set[str], list[bool], int]:
-    """What there is of words, in one statement: all that a search must know before it knows what to look for.
-
-    For each of `parts` the stems that hold it, anywhere or, where it is False, at their beginning, the shortest `most`;
-    which of `pieces` are stems; for each match whether an entry is there; and `size`. With `then` past ones count too.
-    """
-    asked: list[tuple[str, list[Any]]]
-    if connection.vendor == "sqlite":
-        sql = _HOLDING_SQLITE.format(least=int(not then))
-        asked = [(sql, [f'"{part}"', anywhere, part, part, most]) for part, anywhere in parts.items()]
-        asked.append((_STEMS_SQLITE, [json.dumps(list(pieces))]))
-    else:
-        patterns = [f"%{part}%" if anywhere else f"{part}%" for part, anywhere in parts.items()]
-        asked = [(_HOLDING_POSTGRESQL, [pattern, part, most]) for pattern, part in zip(patterns, parts, strict=True)]
-        asked.append((_KNOWN, [list(pieces)]))
-    tables = (False, True) if then else (False,)
-    each = [[_those(match, "1", past=past) for past in tables] for match in held]
-    columns = [f"(SELECT {_listed('stamm', ' ')} FROM ({sql}) AS w)" for sql, _values in asked]
-    columns += [f"({' OR '.join(f'EXISTS ({sql})' for sql, _values in queries)})" for queries in each]
-    values = [value for query in [*asked, *chain.from_iterable(each)] for value in query[1]]
-    told = rows(f"SELECT {', '.join([*columns, _SIZE])}", values)[0]
-    words = [(text or "").split() for text in told[: len(asked)]]
-    return words[:-1], set(words[-1]), [bool(one) for one in told[len(asked) : -1]], max(told[-1], 1)
-
-
-_HOLDING_SQLITE = """
-    SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid
-    WHERE memories_wordtrigram MATCH %s AND (%s OR instr(w.stamm, %s) = 1) AND w.df >= {least} AND w.stamm <> %s
-    ORDER BY length(w.stamm) LIMIT %s"""
-_HOLDING_POSTGRESQL = """
-    SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"""
-_STEMS_SQLITE = "SELECT stamm FROM memories_word WHERE stamm IN (SELECT value FROM json_each(%s))"
-# How many memories there are, more or less.
-_SIZE = f"({' + '.join(f'coalesce((SELECT max(id) FROM {table}), 0)' for table in _MEMORIES)})"
-
-
-def _listed(column: str, between: str) -> str:
+def listed(column: str, between: str) -> str:
     """The aggregate that makes one text of a column."""
     if connection.vendor == "sqlite":
         return f"group_concat({column}, '{between}')"
     return f"string_agg({column}::text, '{between}')"
-
-
-def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:
-    """Stems of about this length that may be this one with so many faults; `then` as above.
-
-    They share three letters in a row, or more with a long word: the faults, each of two letters at most, leave one more
-    piece than they are, and the longest of those is at least the mean.
-    """
-    size = max(3, -(-(len(word) - 2 * faults) // (faults + 1)))
-    grams = [word[place : place + size] for place in range(len(word) - size + 1)]
-    lengths = [len(word) - faults, len(word) + faults]
-    if connection.vendor == "sqlite":
-        sql = (
-            "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
-            f"WHERE memories_wordtrigram MATCH %s AND w.df >= {int(not then)} AND length(w.stamm) BETWEEN %s AND %s"
-        )
-        return [near for (near,) in rows(sql, [" OR ".join(f'"{gram}"' for gram in grams), *lengths])]
-    sql = "SELECT stamm FROM memories_word WHERE stamm LIKE ANY(%s) AND length(stamm) BETWEEN %s AND %s"
-    return [near for (near,) in rows(sql, [[f"%{gram}%" for gram in grams], *lengths])]
-
-
-def frequencies(terms: Iterable[str]) -> dict[str, int]:
-    """In how many live entries each stem occurs, more or less."""
-    wanted = sorted(set(terms))
-    if not wanted:
-        return {}
-    if connection.vendor == "sqlite":
-        marks = ", ".join(["%s"] * len(wanted))
-        return dict(rows(f"SELECT stamm, df FROM memories_word WHERE stamm IN ({marks})", wanted))
-    analysed = _analysed(int(time.monotonic() / _REMEMBERED))
-    common = {term: analysed[term] for term in wanted if term in analysed}
-    rare = [term for term in wanted if term not in common]
-    return common | dict(rows(_COUNTED, [[_quoted(term) for term in rare], rare])) if rare else common
-
-
-@lru_cache(maxsize=1)
-def _analysed(_turn: int) -> dict[str, int]:
-    """What ANALYZE knows of the most common lexemes, as counts, read again once a turn.
-
-    It is old by nature: hours as a rule. It may be older than what is known of the table's size.
-    """
-    return dict(rows(_COMMON))
-
-
-_COMMON = f"""
-    SELECT e, greatest(round(f * c.reltuples)::int, 1) FROM pg_stats s, pg_class c,
-        unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS t(e, f)
-    WHERE s.schemaname = current_schema() AND s.tablename = '{_LIVE}' AND s.attname = 'sd'
-        AND c.oid = '{_LIVE}'::regclass AND left(e, 1) <> '='"""
-_COUNTED = f"""
-    SELECT term, (SELECT count(*) FROM {_LIVE} WHERE sd @@ q::tsquery)::int
-    FROM unnest(%s::text[], %s::text[]) AS t(q, term)"""
-
-
-def size() -> int:
-    """How many memories there are, more or less; at least 1."""
-    number: int = rows(f"SELECT {_SIZE}")[0][0]
-    return max(number, 1)
 
 
 def entries(keys: Sequence[int], *, past: bool = False) -> list[Any]:
@@ -202,7 +85,7 @@ def identities(keys: Sequence[int], *, past: bool = False) -> list[Any]:
 def _of(keys: Sequence[int], columns: str, where: str = "", parameters: Sequence[Any] = (), *, past: bool) -> list[Any]:
     # The keys are numbers of the database's own, so they need not be parameters, of which there is a limit.
     wanted = ", ".join(map(str, keys))
-    sql = f"SELECT {columns} FROM {_PAST if past else _LIVE} c WHERE c.id IN ({wanted}) {where}"
+    sql = f"SELECT {columns} FROM {PAST if past else LIVE} c WHERE c.id IN ({wanted}) {where}"
     return rows(sql, parameters) if keys else []
 
 
@@ -215,7 +98,7 @@ def counts(
     matches: Sequence[Match], most: int, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> list[int]:
     """How many entries match each, counted as above, in one statement; the first is what most of them match."""
-    queries = [_those(match, "1", where, parameters, past=past) for match in matches]
+    queries = [those(match, "1", where, parameters, past=past) for match in matches]
     many = most >= _MANY and far_more(*queries[0], most)
     found = [most if many and (not place or far_more(*query, most)) else None for place, query in enumerate(queries)]
     left = [query for query, known in zip(queries, found, strict=True) if known is None]
@@ -237,7 +120,7 @@ def keys(
     match: Match, most: int | None = None, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> Keys:
     """The keys of the entries (as c) that match and fulfil the condition, at most so many; in no order."""
-    sql, values = _those(match, f"{_key()} AS id", where, parameters, past=past)
+    sql, values = those(match, f"{_key()} AS id", where, parameters, past=past)
     limit, limits = ("", []) if most is None else (" LIMIT %s", [most])
     return _joined([(f"{sql}{limit}", [*values, *limits])])[0]
 
@@ -254,13 +137,13 @@ def matching(
     if connection.vendor == "sqlite":
         keys = None
         if len(match.terms) > 1 or match.reach or match.excluded or where:
-            keys = np.sort(_joined([_those(match, f"{_key()} AS id", where, parameters, past=past)])[0])
+            keys = np.sort(_joined([those(match, f"{_key()} AS id", where, parameters, past=past)])[0])
             if len(keys) <= few:
                 return keys, []
-        holding = _joined([_those(Match(terms=[group]), f"{_key()} AS id", past=past) for group in groups])
+        holding = _joined([those(Match(terms=[group]), f"{_key()} AS id", past=past) for group in groups])
         return _all(holding) if keys is None else keys, holding
     narrowed = [replace(match, terms=[group, *match.terms[1:]]) for group in groups]
-    holding = _joined([_those(each, f"{_key()} AS id", where, parameters, past=past) for each in narrowed])
+    holding = _joined([those(each, f"{_key()} AS id", where, parameters, past=past) for each in narrowed])
     return _all(holding), holding
 
 
@@ -279,22 +162,22 @@ def _key() -> str:
 
 def _joined(queries: Sequence[tuple[str, Sequence[Any]]]) -> list[Keys]:
     """The keys that these queries give, each as one text, which is many times quicker to read than rows."""
-    columns = ", ".join(f"(SELECT {_listed('id', ',')} FROM ({sql}) AS found)" for sql, _values in queries)
+    columns = ", ".join(f"(SELECT {listed('id', ',')} FROM ({sql}) AS found)" for sql, _values in queries)
     found = rows(f"SELECT {columns}", [value for _sql, values in queries for value in values])[0]
     return [np.fromstring(each or "", dtype=np.int64, sep=",") for each in found]
 
 
 def versions(match: Match, *, past: bool = False) -> set[tuple[str, int, int]]:
     """The memories' versions (typ, memory_id, version) of which an entry matches."""
-    sql, values = _those(match, "c.typ, c.memory_id, c.version", "AND true", past=past)
+    sql, values = those(match, "c.typ, c.memory_id, c.version", "AND true", past=past)
     return {(typ, memory_id, version) for typ, memory_id, version in rows(sql, values)}
 
 
-def _those(
+def those(
     match: Match, columns: str, where: str = "", parameters: Sequence[Any] = (), *, past: bool = False
 ) -> tuple[str, list[Any]]:
     """The statement that reads these columns of the entries (as c; f is SQLite's index) that match."""
-    table = _PAST if past else _LIVE
+    table = PAST if past else LIVE
     if connection.vendor == "sqlite":
         fulltext = _FULLTEXT[table]
         # Crossed, so that SQLite begins with the full-text index, which it would otherwise ask for each entry.
@@ -324,33 +207,6 @@ def broken() -> list[str]:
     return found
 
 
-def forget(words: Collection[str]) -> None:
-    """Take those of these stems out of the vocabulary that no entry holds or held, within the caller's transaction.
-
-    On PostgreSQL nobody stores an entry until that ends: whoever just did, with a word that is there, adds none.
-    """
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.executemany(_FORGET_SQLITE, [(word, _in_column("stamm", [word])) for word in sorted(words)])
-    elif words:
-        rows(f"LOCK TABLE {_LIVE}, {_PAST} IN SHARE ROW EXCLUSIVE MODE")
-        with well_planned():
-            rows(_FORGET_POSTGRESQL, [sorted(set(words) - {word for (word,) in rows(_HELD_BY_SOME)})])
-
-
-_FORGET_SQLITE = """
-    DELETE FROM memories_word WHERE stamm = %s AND df <= 0
-    AND NOT EXISTS (SELECT 1 FROM memories_pastfulltext WHERE memories_pastfulltext MATCH %s)"""
-# Words of some entries, so that nobody waits while the index gathers all entries that hold a very frequent one.
-_HELD_BY_SOME = f"""
-    SELECT DISTINCT unnest(string_to_array(stamm, ' '))
-    FROM (SELECT stamm FROM {_LIVE} ORDER BY id DESC LIMIT 500) AS latest"""
-_FORGET_POSTGRESQL = f"""
-    DELETE FROM memories_word w USING unnest(%s::text[]) AS gone WHERE w.stamm = gone
-    AND NOT EXISTS (SELECT 1 FROM {_LIVE} c WHERE c.sd @@ quote_literal(gone)::tsquery)
-    AND NOT EXISTS (SELECT 1 FROM {_PAST} c WHERE c.sd @@ quote_literal(gone)::tsquery)"""
-
-
 def renew() -> None:
     """Make the vocabulary and the full-text tables anew from the entries."""
     with transaction.atomic(), connection.cursor() as cursor:
@@ -363,12 +219,12 @@ FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")
 _SPLIT = "json_each('[\"' || replace(e.stamm, ' ', '\",\"') || '\"]') j WHERE j.value <> ''"
 _COUNTED_WORDS = f"""
     SELECT value AS stamm, count(*) AS df
-    FROM (SELECT DISTINCT e.id, j.value FROM {_LIVE} e, {_SPLIT}) GROUP BY value"""
-_PAST_WORDS = f"SELECT DISTINCT j.value AS stamm, 0 AS df FROM {_PAST} e, {_SPLIT}"
+    FROM (SELECT DISTINCT e.id, j.value FROM {LIVE} e, {_SPLIT}) GROUP BY value"""
+_PAST_WORDS = f"SELECT DISTINCT j.value AS stamm, 0 AS df FROM {PAST} e, {_SPLIT}"
 _HELD_WORDS = f"""
     SELECT w AS stamm, 0 AS df FROM (
-        SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {_LIVE}
-        UNION SELECT unnest(string_to_array(stamm, ' ')) FROM {_PAST}) AS held WHERE w <> ''"""
+        SELECT unnest(string_to_array(stamm, ' ')) AS w FROM {LIVE}
+        UNION SELECT unnest(string_to_array(stamm, ' ')) FROM {PAST}) AS held WHERE w <> ''"""
 _RENEW_SQLITE = (
     # First, since one that is out of step takes no deletion.
     *(f"INSERT INTO {table}({table}) VALUES ('rebuild')" for table in FTS5_TABLES),
@@ -394,7 +250,7 @@ def memories_that(match: Match, typ: str, several: Groups) -> RawSQL:
     queries = [match, *(Match(reach, [group]) for group in match.terms), Match(reach, [match.excluded])]
     selects, values = [], []
     for query in queries if match.excluded else queries[:-1]:
-        sql, parameters = _those(query, "c.memory_id", "AND c.typ = %s", [typ])
+        sql, parameters = those(query, "c.memory_id", "AND c.typ = %s", [typ])
         selects.append(sql)
         values.extend(parameters)
     entire, each = selects[0], selects[1 : len(match.terms) + 1]
@@ -406,15 +262,16 @@ def memories_that(match: Match, typ: str, several: Groups) -> RawSQL:
 
 def _fts5(match: Match) -> str:
     """The match as FTS5 reads it; every term is quoted, so none can be an operator."""
-    parts = [_in_column("geltung", group) for group in match.reach]
-    parts.extend(_in_column("stamm", group) for group in match.terms)
+    parts = [in_column("geltung", group) for group in match.reach]
+    parts.extend(in_column("stamm", group) for group in match.terms)
     wanted = f"({' AND '.join(parts)})"
-    unwanted = [_in_column("stamm", match.excluded)] if match.excluded else []
-    unwanted += ["(" + " NOT ".join(_in_column("geltung", [token]) for token in group) + ")" for group in match.outside]
+    unwanted = [in_column("stamm", match.excluded)] if match.excluded else []
+    unwanted += ["(" + " NOT ".join(in_column("geltung", [token]) for token in group) + ")" for group in match.outside]
     return " NOT ".join([wanted, *unwanted])
 
 
-def _in_column(column: str, group: Sequence[str]) -> str:
+def in_column(column: str, group: Sequence[str]) -> str:
+    """One of these terms in a column, as FTS5 reads it."""
     return f"({column} : (" + " OR ".join(f'"{term}"' for term in group) + "))"
 
 
@@ -436,16 +293,17 @@ def _holds(match: Match) -> tuple[str, list[Any]]:
 
 def _tsquery(match: Match) -> str:
     """The match, but for the order of words, as a tsquery; every lexeme is quoted."""
-    parts = ["(" + " | ".join(_quoted(f"={token}") for token in group) + ")" for group in match.reach]
+    parts = ["(" + " | ".join(quoted(f"={token}") for token in group) + ")" for group in match.reach]
     parts.extend("(" + " | ".join(map(_all_words, group)) + ")" for group in match.terms)
-    parts.extend(f"!{_quoted(term)}" for term in match.excluded if " " not in term)
-    parts.extend("!(" + " & !".join(_quoted(f"={token}") for token in group) + ")" for group in match.outside)
+    parts.extend(f"!{quoted(term)}" for term in match.excluded if " " not in term)
+    parts.extend("!(" + " & !".join(quoted(f"={token}") for token in group) + ")" for group in match.outside)
     return " & ".join(parts)
 
 
 def _all_words(term: str) -> str:
-    return "(" + " & ".join(map(_quoted, term.split(" "))) + ")"
+    return "(" + " & ".join(map(quoted, term.split(" "))) + ")"
 
 
-def _quoted(lexeme: str) -> str:
+def quoted(lexeme: str) -> str:
+    """A lexeme in a tsquery."""
     return f"'{lexeme}'"

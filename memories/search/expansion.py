@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from memories.search import engine
+from memories.search import vocabulary
 from memories.search.engine import Groups, Match
 
 _SHORTEST_PREFIX = 4
@@ -35,9 +35,9 @@ def concepts(words: Iterable[str], reach: Groups = (), *, then: bool = False) ->
     wanted = list(words)
     weights, size = _weights(wanted, reach, then=then)
     terms = {term for each in weights.values() for term in each}
-    counts = engine.frequencies(terms)
+    counts = vocabulary.frequencies(terms)
     if then:
-        counts = {term: max(counts.get(term, 0), 1) for term in engine.known(terms)}
+        counts = {term: max(counts.get(term, 0), 1) for term in vocabulary.known(terms)}
     found = []
     for word in wanted:
         there = {term: weight for term, weight in weights[word].items() if counts.get(term)}
@@ -53,7 +53,7 @@ def _weights(words: Sequence[str], reach: Groups, *, then: bool) -> tuple[dict[s
     pieces = {word: _pieces(word) for word in plain}
     among = {piece for each in pieces.values() for piece in each}
     in_reach = [Match(reach, [[word]]) for word in long] if reach or then else []
-    compounds, known, there, size = engine.vocabulary(plain, among, in_reach, _MOST, then=then)
+    compounds, known, there, size = vocabulary.look_up(plain, among, in_reach, _MOST, then=then)
     held = set(compress(long, there)) if in_reach else _held(long)
     found = {word: {word: 1.0} for word in words}
     for word, holding in zip(plain, compounds, strict=True):
@@ -66,13 +66,13 @@ def _weights(words: Sequence[str], reach: Groups, *, then: bool) -> tuple[dict[s
 
 def _held(words: Sequence[str]) -> set[str]:
     """Those of these words that a live entry holds as they are, wherever it is."""
-    return {word for word, df in engine.frequencies(words).items() if df}
+    return {word for word, df in vocabulary.frequencies(words).items() if df}
 
 
 def _near(word: str, *, then: bool) -> Iterator[str]:
     """The stems that a misspelt word may stand for."""
     letters, faults = set(word), _allowed(word)
-    for near in engine.words_like(word, faults, then=then):
+    for near in vocabulary.words_like(word, faults, then=then):
         # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
         if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
             yield near

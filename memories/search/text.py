@@ -13,7 +13,7 @@ from memories.kinds import Kind
 from memories.search import engine
 from memories.search.candidates import Choice, choosing
 from memories.search.engine import Groups, Match
-from memories.search.expansion import concepts
+from memories.search.expansion import Concept, concepts
 from memories.search.likeness import likeness
 from memories.search.query import TextQuery
 from memories.search.reach import ONE_OF_SEVERAL, Bounds
@@ -34,26 +34,42 @@ class TextHit:
     words: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The documents that were read, in how many entries each concept occurs, and whether there are no more."""
+
+    documents: Sequence[Document]
+    dfs: Sequence[int]
+    complete: bool
+
+
 def hits(query: TextQuery, bounds: Bounds, most: int) -> tuple[list[TextHit], bool]:
     """The best entries for the words of the query, one a memory, best first, and whether there are no more."""
     found, size = concepts(query.words, bounds.reach, then=bounds.then)
     if not found:
         return [], True
     chosen, whole = choosing(found, size, most)
-    others = [concept for concept in found if concept not in chosen]
     size = bounds.few or size
-    choice = Choice(query, chosen, size, bounds, most)
+    read = _read(Choice(query, chosen, size, bounds, most), found)
+    if not read.documents and len(chosen) < len(found):  # the rare words are those of others
+        read = _read(Choice(query, found, size, bounds, most), found)
+    return _ranked(read.documents, scores(read.documents, read.dfs, size), query.words), whole and read.complete
+
+
+def _read(choice: Choice, found: Sequence[Concept]) -> _Read:
+    """The candidates; concepts are told in the order of the choice, and after them those that do not choose."""
+    others = [concept for concept in found if concept not in choice.chosen]
     read: list[Document] = []
-    dfs = [0] * len(chosen)
-    for past in (False, True) if bounds.then else (False,):
+    dfs, complete = [0] * len(choice.chosen), True
+    for past in (False, True) if choice.bounds.then else (False,):
         candidates = choice.candidates(past=past)
-        whole = whole and candidates.complete
+        complete = complete and candidates.complete
         rows = _without_excluded(engine.entries(candidates.keys.tolist(), past=past), choice.match, past=past)
-        part = list(documents(rows, [*chosen, *others]))
-        here = occurring(part, len(chosen)) if candidates.dfs is None else candidates.dfs
+        part = list(documents(rows, [*choice.chosen, *others]))
+        here = occurring(part, len(dfs)) if candidates.dfs is None else candidates.dfs
         dfs = [one + other for one, other in zip(dfs, here, strict=True)]
         read += part
-    return _ranked(read, scores(read, [*dfs, *(concept.df for concept in others)], size), query.words), whole
+    return _Read(read, [*dfs, *(concept.df for concept in others)], complete)
 
 
 def _without_excluded(rows: Sequence[Any], match: Match, *, past: bool) -> list[Any]:
