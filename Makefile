@@ -22,10 +22,13 @@ test: .venv/dev
 test-sqlite: .venv/dev
 	$(BIN)/python -m pytest
 
+# Browsers and clients, pages and headers, and what a text holds see no difference between databases.
+ON_SQLITE_ALONE = clients schemathesis test_stored_xss.py test_accessibility.py test_matrix_admin.py test_oauth.py \
+	test_https.py test_headers.py test_mcp_started.py test_mcp_conformance.py test_suspicion.py test_embedder.py
+
 test-postgresql: .venv/dev
-	@# Browsers, the clients of MCP and schemathesis see no difference.
-	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore tests/clients --ignore tests/schemathesis \
-		--ignore-glob "*browser.py" --ignore tests/test_stored_xss.py --ignore tests/test_accessibility.py
+	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore-glob "*browser.py" \
+		$(addprefix --ignore tests/,$(ON_SQLITE_ALONE))
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
 
 check: .venv/dev
