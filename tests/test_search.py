@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from api.tools import TOOLS
-from memories.search import candidates
+from memories.search import candidates, scoring
 from memories.search.reach import token
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change, fault_of, faults, now
@@ -645,3 +645,8 @@ def test_words_that_very_many_have_choose_only_where_the_rarest_leaves_room(
     assert hits[0] == rarer[-1]
     assert set(hits) == set(rarer)
     assert set(found(anna, "Quarzit Granit", limit=10)) == {*rarer, *common}
+
+
+def test_an_entry_that_changed_between_finding_and_reading_it_has_no_points() -> None:
+    changed = scoring.Document(row=None, length=3, counts={}, held=())
+    assert list(scoring.scores([changed], [0], 10)) == [0.0]

@@ -53,7 +53,8 @@ def scores(documents: Sequence[Document], dfs: Sequence[int], size: int) -> Iter
     """Each document's score, 1 when every concept that occurs at all counts as much as it can."""
     mean = sum(document.length for document in documents) / max(len(documents), 1)
     weights = idf(dfs, size)
-    whole = sum(weight for weight, df in zip(weights, dfs, strict=True) if df)
+    # Nothing occurs in what others changed between finding and reading it.
+    whole = sum(weight for weight, df in zip(weights, dfs, strict=True) if df) or 1.0
     for document in documents:
         length = SATURATION * (1 - _LENGTH + _LENGTH * document.length / mean)
         yield sum([weights[place] * tf / (tf + length) for place, tf in document.counts.items()]) / whole
