@@ -136,6 +136,7 @@ def world(
 ) -> tuple[Side, Side, Agent]:
     """Anna's and wanda's memories, side by side in every table that can hold some of them."""
     monkeypatch.setattr(vectors, "BLOCK", 8)
+    monkeypatch.setattr(vectors, "LOOSE", 8)
     builder = agent_with("builder")
     user = User.objects.create_superuser("chef", password="a long password")
     anna = filled(ANNAS, builder, VECTOR)
@@ -317,6 +318,7 @@ def test_blocks_keep_the_vectors_of_others_and_find_them_as_before(
     agent_with: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "BLOCK", 8)
+    monkeypatch.setattr(vectors, "LOOSE", 8)
     builder = agent_with("builder")
     for n in range(12):
         nutzer = "anna" if n % 3 == 0 else "ben"

@@ -37,6 +37,7 @@ OWNERS = ["anna", "ben", "carla"]
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "BLOCK", 16)
+    monkeypatch.setattr(vectors, "LOOSE", 5)
     monkeypatch.setattr(blocks, "KEPT", 3 * 16 * 8)
     monkeypatch.setattr(vectors, "_READ_AT_ONCE", 50)
     monkeypatch.setattr(vectors, "_WORTH_A_BLOCK", 0)
@@ -148,6 +149,24 @@ def test_what_is_found_is_what_comparing_all_gives(seed: int) -> None:
         if world.random.random() < 0.5:
             upkeep.pack(lambda *_: None)
             world.compare(Filter())
+
+
+@pytest.mark.django_db
+def test_a_block_grows_with_what_comes_later_until_it_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pgvector, "is_there", lambda: False)
+    world = World(13)
+    small = {"embedding_profil_hash": SMALL.profil_hash}
+    monkeypatch.setattr(world, "embedding", lambda: {"embedding": world.vector(SMALL), **small})
+    sizes = []
+    for _time in range(4):
+        world.insert(6)
+        vectors.pack(SMALL, 1)
+        sizes.append(sorted(block.size for block in VectorBlock.objects.all()))
+        world.compare(Filter())
+    assert sizes == [[6], [12], [6, 12], [12, 12]]
+    world.insert(4)
+    assert vectors.pack(SMALL, 1) == 0
+    world.compare(Filter())
 
 
 @pytest.mark.usefixtures("db", "_way")

@@ -19,6 +19,8 @@ class VectorBlock(models.Model):
     little-endian and in the same order. An entry that moved on is recognised by its `block`, which is another one.
     """
 
+    SCALE: ClassVar[int] = 4  # bytes
+
     profil_hash = models.CharField(max_length=255)
     dimension = models.PositiveIntegerField()
     eintraege = models.BinaryField()
@@ -32,6 +34,11 @@ class VectorBlock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.profil_hash} {self.pk}"
+
+    @property
+    def size(self) -> int:
+        """How many vectors it holds, living or not."""
+        return len(self.skalen) // self.SCALE
 
 
 class EmbeddingProfile(models.Model):

@@ -139,16 +139,16 @@ def past_of(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
 
 
 def pack(progress: Progress) -> None:
-    """Take apart the blocks that hold few living vectors, and put all loose vectors into full blocks.
+    """Take apart the blocks of which fewer than half of the vectors live, and put loose vectors into blocks.
 
     Where the database compares vectors itself, the large profiles get a graph instead.
     """
     if pgvector.is_there():
         pgvector.build(progress)
-    for block in VectorBlock.objects.only("pk").iterator():
+    for block in VectorBlock.objects.only("skalen").iterator():
         with transaction.atomic():
             living = SearchEntry.objects.filter(block=block.pk)
-            if living.count() < vectors.BLOCK // 2:
+            if living.count() * 2 < block.size:
                 living.update(block=None)
                 block.delete()
     loose = SearchEntry.objects.filter(vektor__isnull=False, block__isnull=True, profil_hash__isnull=False)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import simsimd
 from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Length
 
 from memories.models import SearchEntry, VectorBlock
 from memories.search import blocks, engine, pgvector
@@ -16,6 +18,7 @@ from memories.search.engine import Groups, Match
 from memories.search.reach import Bounds, profile_token
 
 BLOCK = 1_024  # vectors
+LOOSE = 256  # vectors that are worth a block of their own, which grows with those that come later
 PACKED_AT_ONCE = 4  # blocks after a search
 KNOWN_UP_TO = 20_000  # entries in reach; of more, only those that come into question are looked at
 _ALWAYS_EXACT = 500  # entries in reach
@@ -210,7 +213,7 @@ def _by_blocks(wanted: _Wanted) -> list[Near]:
             if len(keys) <= KNOWN_UP_TO:
                 found.leave(keys)
                 size = wanted.most + _MARGIN
-    if len(loose) >= BLOCK:
+    if len(loose) >= LOOSE:
         pack(wanted.query.profile, PACKED_AT_ONCE)
     return best
 
@@ -220,7 +223,9 @@ def _looked_at(wanted: _Wanted, keys: Sequence[int]) -> tuple[list[Near], dict[i
     best: list[Near] = []
     places: dict[int, int | None] = {}
     for part in _portions(keys):
-        rows = [row for row in wanted.rows(part, _WITH_PLACE) if wanted.bounds.has(row[2])]
+        rows = wanted.rows(part, _WITH_PLACE)
+        if wanted.bounds.reach:
+            rows = [row for row in rows if wanted.bounds.has(row[2])]
         best = _nearest(wanted, best + _judged(wanted, rows))
         places |= {row[0]: row[3] for row in rows}
     return best, places
@@ -268,7 +273,7 @@ def quantised(units: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
 
 
 def pack(profile: Profile, most: int) -> int:
-    """Put vectors that are in no block yet into at most so many full blocks; returns into how many.
+    """Put vectors that are in no block yet into at most so many blocks; returns into how many.
 
     A profile that has a graph in the database needs none.
     """
@@ -281,26 +286,47 @@ def pack(profile: Profile, most: int) -> int:
 
 
 def _pack_one(profile: Profile) -> bool:
+    """Make a block of loose vectors, and of those of a block that has room for them, which goes."""
+    of_profile = {"profil_hash": profile.profil_hash, "dimension": profile.dimension}
     with transaction.atomic():
-        loose = SearchEntry.objects.filter(
-            profil_hash=profile.profil_hash, dimension=profile.dimension, vektor__isnull=False, block__isnull=True
-        )
-        locked = loose.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
-        rows = list(locked.order_by("id").values_list("id", "vektor")[:BLOCK])
-        if len(rows) < BLOCK:
+        loose = SearchEntry.objects.filter(**of_profile, vektor__isnull=False, block__isnull=True)
+        rows = _locked(loose)
+        if len(rows) < LOOSE:
             return False
-        matrix = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(BLOCK, profile.dimension)
-        codes, scales = quantised(matrix)
-        block = VectorBlock.objects.create(
-            pk=secrets.randbits(63),
-            profil_hash=profile.profil_hash,
-            dimension=profile.dimension,
-            eintraege=np.array([row[0] for row in rows], dtype="<i8").tobytes(),
-            skalen=scales.tobytes(),
-            codes=codes.tobytes(),
-        )
-        SearchEntry.objects.filter(pk__in=[row[0] for row in rows]).update(block=block.pk)
+        blocks = VectorBlock.objects.filter(**of_profile).annotate(bytes=Length("skalen"))
+        with_room = blocks.filter(bytes__lte=(BLOCK - len(rows)) * VectorBlock.SCALE)
+        growing = with_room.select_for_update().order_by("-bytes").first()
+        if growing is not None:
+            living = SearchEntry.objects.filter(block=growing.pk)
+            others = _locked(living)
+            # What somebody changes right now is not waited for.
+            if len(others) == living.count():
+                growing.delete()
+                rows = sorted(rows + others)
+        _make(profile, rows)
         return True
+
+
+def _locked(entries: QuerySet[Any]) -> list[tuple[int, bytes]]:
+    """The first of these entries that nobody else holds, and their vectors."""
+    free = entries.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
+    return list(free.order_by("id").values_list("id", "vektor")[:BLOCK])
+
+
+def _make(profile: Profile, rows: Sequence[tuple[int, bytes]]) -> None:
+    """A block of these entries with their vectors."""
+    matrix = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(len(rows), profile.dimension)
+    codes, scales = quantised(matrix)
+    keys = [row[0] for row in rows]
+    block = VectorBlock.objects.create(
+        pk=secrets.randbits(63),
+        profil_hash=profile.profil_hash,
+        dimension=profile.dimension,
+        eintraege=np.array(keys, dtype="<i8").tobytes(),
+        skalen=scales.tobytes(),
+        codes=codes.tobytes(),
+    )
+    SearchEntry.objects.filter(pk__in=keys).update(block=block.pk)
 
 
 def repack(key: int) -> None:
@@ -309,22 +335,10 @@ def repack(key: int) -> None:
         block = VectorBlock.objects.select_for_update().filter(pk=key).first()
         if block is None:
             return
-        entries = np.frombuffer(bytes(block.eintraege), dtype="<i8")
-        rows = SearchEntry.objects.select_for_update().filter(pk__in=entries.tolist(), block=key).order_by("id")
-        living = list(rows.values_list("id", flat=True))
-        if len(living) == len(entries):
+        living = SearchEntry.objects.select_for_update().filter(block=key).order_by("id")
+        rows = list(living.values_list("id", "vektor"))
+        if len(rows) == block.size:
             return
         block.delete()
-        if not living:
-            return
-        kept = np.isin(entries, np.array(living, dtype="<i8"))
-        codes = np.frombuffer(bytes(block.codes), dtype=np.int8).reshape(len(entries), -1)
-        fresh = VectorBlock.objects.create(
-            pk=secrets.randbits(63),
-            profil_hash=block.profil_hash,
-            dimension=block.dimension,
-            eintraege=entries[kept].tobytes(),
-            skalen=np.frombuffer(bytes(block.skalen), dtype="<f4")[kept].tobytes(),
-            codes=codes[kept].tobytes(),
-        )
-        SearchEntry.objects.filter(pk__in=living).update(block=fresh.pk)
+        if rows:
+            _make(Profile(block.profil_hash, block.dimension), rows)

@@ -13,6 +13,7 @@ from memories.search.engine import LIVE, PAST, Match, in_column, listed, quoted,
 
 _MEMORIES = ("memories_longtermmemory", "memories_shorttermmemory", "memories_brainmemory")
 _REMEMBERED = 10  # seconds
+_LONGEST = 40  # letters of a stem
 
 
 def known(words: Collection[str]) -> list[str]:
@@ -41,7 +42,9 @@ def look_up(
     asked: list[tuple[str, list[Any]]]
     if connection.vendor == "sqlite":
         sql = _HOLDING_SQLITE.format(least=int(not then))
-        asked = [(sql, [f'"{part}"', anywhere, part, part, most]) for part, anywhere in parts.items()]
+        asked = [
+            (sql, [_trigrams(part), part, _LONGEST if anywhere else 1, part, most]) for part, anywhere in parts.items()
+        ]
         asked.append((_STEMS_SQLITE, [json.dumps(list(pieces))]))
     else:
         patterns = [f"%{part}%" if anywhere else f"{part}%" for part, anywhere in parts.items()]
@@ -57,12 +60,18 @@ def look_up(
     return words[:-1], set(words[-1]), [bool(one) for one in told[len(asked) : -1]], max(told[-1], 1)
 
 
+def _trigrams(part: str) -> str:
+    """What a stem that holds this part has: few of its trigrams, which is twice as quick to find as the part itself."""
+    last = len(part) - 3
+    return " AND ".join(f'"{part[place : place + 3]}"' for place in {*range(0, last, 3), last})
+
+
 _HOLDING_SQLITE = """
     SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid
-    WHERE memories_wordtrigram MATCH %s AND (%s OR instr(w.stamm, %s) = 1) AND w.df >= {least} AND w.stamm <> %s
-    ORDER BY length(w.stamm) LIMIT %s"""
+    WHERE memories_wordtrigram MATCH %s AND instr(w.stamm, %s) BETWEEN 1 AND %s AND w.df >= {least} AND w.stamm <> %s
+    ORDER BY length(w.stamm), w.stamm LIMIT %s"""
 _HOLDING_POSTGRESQL = """
-    SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm) LIMIT %s"""
+    SELECT stamm FROM memories_word WHERE stamm LIKE %s AND stamm <> %s ORDER BY length(stamm), stamm LIMIT %s"""
 _STEMS_SQLITE = "SELECT stamm FROM memories_word WHERE stamm IN (SELECT value FROM json_each(%s))"
 # How many memories there are, more or less.
 _SIZE = f"({' + '.join(f'coalesce((SELECT max(id) FROM {table}), 0)' for table in _MEMORIES)})"
