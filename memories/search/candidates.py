@@ -20,7 +20,8 @@ _TOO_COMMON = 0.06  # of all entries; such words rank, but do not choose
 _COMMON_FROM = 2_000  # entries
 _KEPT = 3
 _READABLE = 700  # entries of a word for each candidate that is wanted; of words with more, the rarest alone chooses
-_THIN = 8  # of so many that promise most at least one must be in reach, or reach chooses, too
+_THIN = 8  # of so many, and of so many that promise most, at least one must be in reach, or reach chooses, too
+_SAMPLE = 32  # entries
 _COUNTED = 1_000  # entries in reach
 
 Numbers = npt.NDArray[np.float32]
@@ -78,13 +79,14 @@ class Choice:
         bounds = self.bounds
         if not (bounds.are_wide and engine.reads_reach_whole()) or len(self.match.terms) > 1 or self.match.excluded:
             return None
+        if len(self._inside(engine.sample(_SAMPLE, past=past), past=past)) * _THIN < _SAMPLE:
+            return None
         keys, holding = self._matching(replace(self.match, reach=()), Bounds(), past=past)
         shares = self._shares(keys, holding)
         points, size = self._promise(shares, [concept.df for concept in self.chosen]), self._most
         while True:
             among = keys if size >= len(keys) else _best(keys, points, size)
-            rows = engine.scopes(among.tolist(), bounds.where, bounds.parameters, past=past)
-            inside = np.array([key for key, geltung in rows if bounds.has(geltung)], dtype=np.int64)
+            inside = np.array(self._inside(among.tolist(), past=past), dtype=np.int64)
             if size >= len(keys) or len(inside) >= self._most:
                 break
             if len(inside) * _THIN < size:
@@ -95,6 +97,11 @@ class Choice:
         held = np.isin(keys, inside)
         best = _best(keys[held], points[held], self._most)
         return Candidates(best, complete=False, dfs=self._occurring(shares[:, held], past=past))
+
+    def _inside(self, keys: Sequence[int], *, past: bool) -> list[int]:
+        """Those of these entries that are within the bounds."""
+        rows = engine.scopes(keys, self.bounds.where, self.bounds.parameters, past=past)
+        return [key for key, geltung in rows if self.bounds.has(geltung)]
 
     def _matching(self, match: Match, bounds: Bounds, *, past: bool) -> tuple[Keys, list[Keys]]:
         groups = [terms for *_rest, terms in self._forms]
