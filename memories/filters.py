@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from memories.kinds import Kind
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 
 
 @dataclass(frozen=True, slots=True)

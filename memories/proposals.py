@@ -14,7 +14,7 @@ from memories.errors import BrainError, Conflict
 from memories.history import Stamp
 from memories.kinds import KINDS, Kind
 from memories.models import Aktion, Memory, Version
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Action, Origin, Principal
 from memories.similar import Similar, similar

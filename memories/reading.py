@@ -16,7 +16,7 @@ from memories.filters import Filter
 from memories.history import changed_fields
 from memories.kinds import KINDS, Kind
 from memories.models import BrainVersion, Memory, Tag, Version
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 from memories.paging import Page, after, cursor, place_of
 from memories.principal import Principal
 from memories.search.engine import well_planned

@@ -12,7 +12,7 @@ from memories.errors import BrainError
 from memories.kinds import BRAIN, Kind
 from memories.limits import limits
 from memories.models import Tag
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 from memories.principal import Action, Principal, Reach
 from memories.values import tag_key
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models.expressions import RawSQL
 
 from memories.kinds import Kind
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 
 
 class Trust(StrEnum):

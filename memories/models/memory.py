@@ -1,25 +1,18 @@
 """The three kinds of memory. What a memory holds is declared once, for the live row and for its versions alike."""
 
 import json
-from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import reduce
-from operator import or_
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Func, Q
-from django.db.models.lookups import In
-from django.utils import timezone
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from memories.principal import Action, Principal, Reach
-from memories.values import days_from, tag_key
-
-AnyModel = TypeVar("AnyModel", bound=models.Model)
-_JOINED_TAGS = 4
+from memories.models.queries import GuardedQuerySet, MemoryQuerySet
+from memories.principal import Action, Principal
+from memories.values import days_from
 
 
 class ReadableJSON(DjangoJSONEncoder):
@@ -45,91 +38,6 @@ class KeptJSONField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """The value; PostgreSQL's driver has read json already."""
         return value if isinstance(value, dict) else super().from_db_value(value, expression, connection)
-
-
-class _Unindexed(Func):
-    """A column, not to be looked up in an index; PostgreSQL's planner knows by itself when that would be wrong."""
-
-    template = "%(expressions)s"
-    arity = 1
-
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """SQLite takes no index for what has a sign."""
-        return self.as_sql(compiler, connection, template="+%(expressions)s", **context)
-
-
-class GuardedQuerySet(models.QuerySet[AnyModel]):
-    """Rows of a kind, live ones or versions, with the one answer to who may see them."""
-
-    def visible_to(
-        self, principal: Principal, action: Action = Action.READ, *, among: Iterable[int] | None = None
-    ) -> Self:
-        """The rows with which the principal may do this. Every read of every door goes through here.
-
-        With `among` those of these memories alone, read by their keys: SQLite would rather read all of an agent.
-        """
-        reaches = principal.reaching(action, self.model.typ)  # type: ignore[attr-defined]
-        if not reaches:
-            return self.none()
-        found = self if principal.sees_proposed else self.filter(vorgeschlagen=False)
-        column: Callable[[str], F | _Unindexed] = F
-        if among is not None:
-            column, found = _Unindexed, found.filter(**{f"{self.model.KEY}__in": list(among)})  # type: ignore[attr-defined]
-        within = [self._within(reach, column) for reach in reaches]
-        return found.filter(reduce(or_, within)) if all(within) else found
-
-    def _within(self, reach: Reach, column: Callable[[str], F | _Unindexed]) -> Q:
-        names = {"scope": self.model.SCOPE, "scope_vk": self.model.RECORD}  # type: ignore[attr-defined]
-        return Q(*(In(column(names.get(name, name)), sorted(only)) for name, only in reach.limits().items()))
-
-
-class MemoryQuerySet(GuardedQuerySet[AnyModel]):
-    """Live memories of one kind."""
-
-    def visible_to(
-        self,
-        principal: Principal,
-        action: Action = Action.READ,
-        *,
-        among: Iterable[int] | None = None,
-        also_expired: bool = False,
-    ) -> Self:
-        """The rows with which the principal may do this; after `gueltig_bis` only people see a memory.
-
-        Every write of every door goes through here as well, by its action.
-        """
-        found = super().visible_to(principal, action, among=among)
-        return found if also_expired or principal.sees_expired else found.current(timezone.now())
-
-    def current(self, at: datetime) -> Self:
-        """Those whose validity has not ended at this moment."""
-        if not self.model.EXPIRES:  # type: ignore[attr-defined]
-            return self
-        return self.filter(Q(gueltig_bis__isnull=True) | Q(gueltig_bis__gte=at))
-
-    def with_all_tags(self, names: Iterable[str]) -> Self:
-        """Those that carry each of these tags.
-
-        A few are joined, which finds quickly. Of many, the rest is counted: SQLite joins 64 tables at most, and
-        PostgreSQL plans a hundred of them for most of a minute.
-        """
-        keys = sorted({tag_key(name) for name in names})
-        found = self
-        for key in keys[:_JOINED_TAGS]:
-            found = found.filter(tag_links__tag__schluessel=key)
-        rest = keys[_JOINED_TAGS:]
-        counted = self._links(rest).order_by().values("memory_id").annotate(carried=models.Count("tag_id"))
-        return found.filter(models.Exists(counted.filter(carried=len(rest)))) if rest else found
-
-    def with_any_tag(self, names: Iterable[str]) -> Self:
-        """Those that carry at least one of these tags, each memory once."""
-        return self.filter(models.Exists(self._links(sorted({tag_key(name) for name in names}))))
-
-    def _links(self, keys: list[str]) -> models.QuerySet[Any]:
-        """The links of an outer query's memory to these tags."""
-        links: Any = self.model._meta.get_field("tag_links").related_model  # noqa: SLF001 - Django's own public-by-custom API
-        found: models.QuerySet[Any] = links.objects.filter(memory_id=models.OuterRef("pk"), tag__schluessel__in=keys)
-        return found
 
 
 class Content(models.Model):

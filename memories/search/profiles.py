@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories.kinds import KINDS, Kind
 from memories.models import EmbeddingProfile, SearchEntry
-from memories.models.memory import MemoryQuerySet
+from memories.models.queries import MemoryQuerySet
 from memories.principal import Principal
 from memories.search.embedder import serving
 from memories.search.index import DERIVED
