@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 KEPT, REFUSED = "keep", "refuse"  # what BRAIN_SECRETS may say
 _SHORTEST = len("://u:p@h")
+_IN_40 = r"""["']?\s{0,3}[:=]\s{0,3}["']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"""
 
 # Whose it is, or what; how it begins, of a fixed width and ending in a character as it is; how it goes on. Of forms
 # that nothing else has, a few characters are enough; others must be as long as the real ones.
@@ -23,14 +24,17 @@ _FORMS: tuple[tuple[str | Promise, str, str], ...] = (
     ("Slack", "xapp-", r"[0-9]-[\w-]{10}"),
     ("Google", "GOCSPX-", r"[\w-]{20}"),
     ("PyPI", "pypi-", r"AgE[\w-]{10}"),
+    ("Perplexity", "pplx-", r"[A-Za-z0-9]{40}"),
     ("xAI", "xai-", r"[A-Za-z0-9]{20}"),
     ("Groq", "gsk_", r"[A-Za-z0-9]{20}"),
     ("Stripe", "[sr]k_", r"(?:live|test)_[A-Za-z0-9]{3}"),
     ("Stripe", "whsec_", r"[A-Za-z0-9]{3}"),
     ("GitHub", "gh[oprsu]_", r"[A-Za-z0-9]{20}"),
     ("GitHub", "github_pat_", r"\w{20}"),
-    ("AWS", "(?i:secret_access)_", r"""(?i:key)["']?\s{0,3}[:=]\s{0,3}["']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"""),
+    ("AWS", "(?i:secret_access)_", rf"(?i:key){_IN_40}"),
     ("Hugging Face", "hf_", r"[A-Za-z0-9]{20}"),
+    ("Replicate", "r8_", r"[A-Za-z0-9]{37}"),
+    ("Notion", "ntn_", r"[A-Za-z0-9]{40}"),
     ("npm", "npm_", r"[A-Za-z0-9]{30}"),
     ("DigitalOcean", "do[opr]_v1_", r"[0-9a-f]{32}"),
     ("Shopify", "shp[acps][ast]_", r"[0-9a-fA-F]{32}"),
@@ -43,8 +47,15 @@ _FORMS: tuple[tuple[str | Promise, str, str], ...] = (
     ("Azure", "AccountKey=", r"[A-Za-z0-9/+]{60}"),
     (gettext_lazy("a JSON Web Token"), "(?<![_-])eyJ", r"[\w-]{8,}+\.[\w-]{2,}+\.[\w-]{8}"),
 )
-# Those that may stand directly beside letters and digits.
+# Those that may stand directly beside letters and digits, since nothing else is so long and begins or goes on so.
 _BLOCKS: tuple[tuple[str | Promise, str], ...] = (
+    ("Anthropic", r"-(?<=sk-)ant-[a-z]{3,5}[0-9]{2}-[\w-]{20}"),
+    ("OpenAI", r"J(?<=[\w-]{20}T3BlbkFJ)[\w-]{20}"),
+    ("GitHub", r"_(?<=gh[oprsu]_)[A-Za-z0-9]{36}"),
+    ("GitHub", r"_(?<=github_pat_)\w{40}"),
+    ("AWS", rf"y(?<=ecretAccessKey){_IN_40}"),
+    ("Slack", r"/(?<=hooks\.slack\.com/services/)T\w{8,}+/B\w{8,}+/\w{20}"),
+    ("Discord", r"/(?<=/api/webhooks/)[0-9]{16,}+/[\w-]{60}"),
     ("Telegram", r":(?<=[0-9]{8}:)AA[\w-]{30}"),
     (
         gettext_lazy("a private key"),
@@ -57,14 +68,21 @@ _BLOCKS: tuple[tuple[str | Promise, str], ...] = (
         gettext_lazy("an address with a password"),
         (
             r"""://[^\s/?#@:"'<>]{0,255}:"""
+            r"(?![0-9]{1,5}[^\w%@-])"  # a port, and a mail address after it
             r"(?!(?i:pass|password|passwort|passwd|pwd?|kennwort|secret|geheim|x{3,})@|[*.…]+@|[$%{\[])"
             r"""[^\s/?#@"'<>]{1,255}@[\w\[]"""
         ),
     ),
 )
-# Characters that are not seen, other hyphens, and other forms of ASCII letters and digits.
-_UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-_HYPHENS = "\u2010-\u2015\u2212"
+# What JSON, addresses and programs write for a line break or a character such as an umlaut.
+_ESCAPES = (r"\\[bfnrtv]", r"\\u[0-9A-Fa-f]{4}", r"\\x[0-9A-Fa-f]{2}", "%[0-9A-Fa-f]{2}")
+# Characters that are not seen (Unicode: Default_Ignorable_Code_Point), other hyphens, and other forms of ASCII letters
+# and digits.
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_HYPHENS = "\u2010-\u2015\u2043\u2212"
 _OTHER_FORMS = "\ufe58\ufe63\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
 _DISGUISE = re.compile(f"[{_UNSEEN}{_HYPHENS}{_OTHER_FORMS}](?:(?=[!-~])|(?<=[{_OTHER_FORMS}]))")
 _UNSEEN_RUN, _HYPHEN = re.compile(f"[{_UNSEEN}]+"), re.compile(f"[{_HYPHENS}]")
@@ -101,7 +119,8 @@ def _compiled() -> tuple[re.Pattern[str], list[str | Promise]]:
             owners, rests = zip(*((owner, rest) for owner, _prefix, rest in of_prefix), strict=True)
             whats.extend(owners)
             prefixes.append(prefix)
-            edge = rf"(?:(?<![A-Za-z0-9]{prefix})|(?<=\\[nrt]{prefix})|(?<=%[0-9A-F]{{2}}{prefix}))"
+            escaped = "".join(f"|(?<={escape}{prefix})" for escape in _ESCAPES)
+            edge = rf"(?:(?<![A-Za-z0-9]{prefix}){escaped})"
             inner.append(rf"(?<={prefix}){edge}(?:{'|'.join(f'{rest}()' for rest in rests)})")
         char = re.escape(end)
         others = f"|(?<!{prefixes[0]})(?:{'|'.join(inner[1:])})" if inner[1:] else ""

@@ -72,6 +72,8 @@ CREDENTIALS = [
     ("AWS", "ASIAIOSFODNN7EXAMPLE"),
     ("AWS", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
     ("AWS", 'AWS_SECRET_ACCESS_KEY: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"'),
+    ("AWS", '{"SecretAccessKey": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}'),
+    ("AWS", "secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'"),
     ("Google", f"AIza{KEYLIKE[:35]}"),
     ("Google", f"GOCSPX-{KEYLIKE[:28]}"),
     ("Azure", f"AccountKey={KEYLIKE[:86]}=="),
@@ -80,6 +82,11 @@ CREDENTIALS = [
     ("PyPI", f"pypi-AgEIcHlwaS5vcmc{KEYLIKE}"),
     ("SendGrid", f"SG.{KEYLIKE[:22]}.{KEYLIKE[:43]}"),
     ("Groq", f"gsk_{KEYLIKE[:52]}"),
+    ("Perplexity", f"pplx-{KEYLIKE[:48]}"),
+    ("Replicate", f"r8_{KEYLIKE[:37]}"),
+    ("Notion", f"ntn_{KEYLIKE[:46]}"),
+    ("Slack", f"https://hooks.slack.com/services/T0123456789/B0123456789/{KEYLIKE[:24]}"),
+    ("Discord", f"https://discord.com/api/webhooks/123456789012345678/{KEYLIKE[:68]}"),
     ("xAI", f"xai-{KEYLIKE[:80]}"),
     ("HashiCorp", f"hvs.{KEYLIKE[:90]}"),
     ("Shopify", f"shpat_{'0f' * 16}"),
@@ -114,6 +121,11 @@ HARMLESS = [
     *("d41d8cd98f00b204e9800998ecf8427e", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "0f" * 32, "0f" * 64),
     *("postgres://user:password@host:port/name", "https://user:***@host", "https://${U}:${P}@host"),
     *("https://user:<password>@host", "ssh://git@host:22/x", "git@github.com:a/b", "http://host:8080/@foo", "a:b@c"),
+    *(
+        "http://intranet:8080,mail@example.org",
+        "http://10.0.0.1:80;mail@example.org",
+        "(http://host:443)mail@example.org",
+    ),
     *(
         "-----BEGIN PUBLIC KEY-----\nMIIB",
         "-----BEGIN CERTIFICATE-----\nMIIB",
@@ -177,7 +189,7 @@ AROUND = [
         "🔑{}🔑",
     ),
     *("\n{}\n", "\r\n{}\r\n", '"{}"', "'{}'", "`{}`", "({})", "KEY={}", "key:{}", "„{}“", "\u200b{}\u200b", "，{}，"),
-    *("Zeile\\n{}", "key%3D{}"),
+    *("Zeile\\n{}", "Zeile\\f{}", "key%3D{}", "key%3d{}", "\\u51ed\\u8bc1\\u4e3a{}", "für \\u00FC{}", "\\xfc{}"),
 ]
 
 
@@ -188,7 +200,25 @@ def test_case_78_a_credential_is_recognised_whatever_stands_beside_it(owner: str
     assert [around for around, kind in kinds.items() if owner not in (kind or "")] == []
 
 
-@pytest.mark.parametrize("hidden", ["\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\xad", "͏", "\u200e", "️"])
+@pytest.mark.parametrize(
+    "credential",
+    [
+        *(f"sk-ant-api03-{KEYLIKE[:95]}", f"sk-proj-{KEYLIKE[:74]}T3BlbkFJ{KEYLIKE[:74]}", f"ghp_{KEYLIKE[:36]}"),
+        f"github_pat_{KEYLIKE[:22]}_{KEYLIKE[:59]}",
+    ],
+)
+@pytest.mark.parametrize("before", ["Schluessel", "apiKey", "KEY", "Nr1", "é1"])
+def test_case_78_letters_right_before_a_whole_key_hide_none(before: str, credential: str) -> None:
+    assert credential_in(f"Der {before}{credential} gilt.")
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        *("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\xad", "͏", "\u200e", "️"),
+        *("\u3164", "\u180b", "\u2063", "\U000e0041", "\U000e0100"),
+    ],
+)
 @pytest.mark.parametrize("credential", ["sk-ant-api03-AAAA", "sk_test_ABC", "AKIAIOSFODNN7EXAMPLE"])
 def test_case_78_characters_that_are_not_seen_hide_no_credential(hidden: str, credential: str) -> None:
     for place in range(1, len(credential)):
@@ -201,7 +231,7 @@ def test_case_78_other_forms_of_letters_and_hyphens_hide_no_credential() -> None
     for text in ("sk-ant-api03-AAAA", "sk_test_ABC", "ghp_" + KEYLIKE[:36]):
         assert credential_in("凭证为" + text.translate(wide))
         assert credential_in("凭证为" + text[:2].translate(wide) + text[2:])
-    for hyphen in "‐‑‒–—−":
+    for hyphen in "‐‑‒–—⁃−":
         assert credential_in("für sk-ant-api03-AAAA".replace("-", hyphen))
     assert credential_in("𝐬𝐤-ant-api03-AAAA")
     for text in (r"用sk\_test\_ABC", r"für sk\-ant\-api03\-AAAA", r"**sk\_live\_51H**"):
