@@ -63,6 +63,10 @@ class Checker:
         if kind.name == "additionalProperties":
             schema, given = _at(self.schema, error.schema_path[:-1]), _at(value, error.instance_path)
             return [_unknown(name, path, schema, given) for name in kind.unexpected[:MOST_FAULTS]]
+        if kind.name == "type":
+            return [_wrong_type(kind.types, path, error.instance)]
+        if kind.name == "pattern":  # of IDs alone, and whoever reads one tells a wrong ID from one of another kind
+            return []
         sentence = _SENTENCES.get(kind.name)
         return [sentence(kind, path) if sentence else Invalid(_("This value is not allowed here."), path or None)]
 
@@ -179,20 +183,30 @@ def _unknown(name: str, path: str, schema: Schema, given: Mapping[str, Any]) -> 
     known = list(schema["properties"])
     absent = [field for field in known if field not in given]
     missing = [field for field in schema.get("required", ()) if field in absent]
-    close = get_close_matches(name, absent, n=1) or get_close_matches(name, known, n=1)
+    close = _nearest(name, absent) or _nearest(name, known)
     shown = name[:60]
     told = [_("There is no field %(name)s here.") % {"name": shown}]
     if close:
-        told.append(_("Did you mean %(name)s?") % {"name": close[0]})
+        told.append(_("Did you mean %(name)s?") % {"name": close})
     if missing:
         told.append(_("Missing is: %(names)s.") % {"names": ", ".join(missing)})
     told.append(_("Fields that can be given: %(names)s.") % {"names": ", ".join(known)})
     return UnknownField(" ".join(told), _joined(path, shown))
 
 
-def _wrong_type(kind: Any, path: str) -> BrainError:
-    wanted = [str(_TYPES[name]) for name in kind.types]
-    return Invalid(_("Expected is: %(types)s.") % {"types": _(" or ").join(wanted)}, path or None)
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that is most like this one, whatever the case of their letters."""
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def _wrong_type(types: Sequence[str], path: str, given: Any) -> BrainError:
+    wanted = _(" or ").join(str(_TYPES[name]) for name in types)
+    told = [_("Expected is: %(types)s.") % {"types": wanted}]
+    if path and isinstance(given, str) and not {"array", "object"}.isdisjoint(types):
+        told.append(_("A text that holds JSON of this type would be read, too; this one holds none."))
+    return Invalid(" ".join(told), path or None)
 
 
 def _too_few(kind: Any, path: str) -> BrainError:
@@ -201,10 +215,6 @@ def _too_few(kind: Any, path: str) -> BrainError:
 
 def _too_many(kind: Any, path: str) -> BrainError:
     return TooLarge(_("At most %(limit)d can be given.") % {"limit": kind.limit}, path)
-
-
-def _no_id(_kind: Any, path: str) -> BrainError:
-    return Invalid(_("This is no ID. IDs look like longterm_41, shortterm_3 or brain_7."), path)
 
 
 def _not_a_choice(kind: Any, path: str) -> BrainError:
@@ -220,10 +230,8 @@ def _too_high(kind: Any, path: str) -> BrainError:
 
 
 _SENTENCES: dict[str, Callable[[Any, str], BrainError]] = {
-    "type": _wrong_type,
     "minItems": _too_few,
     "maxItems": _too_many,
-    "pattern": _no_id,
     "enum": _not_a_choice,
     "minimum": _too_small,
     "maximum": _too_high,

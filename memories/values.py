@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,8 @@ def finite_number(number: float, feld: str | None) -> float:
 
 
 def strict_json(text: str, *, finite: bool = True) -> Any:
-    """The JSON value. Raises ValueError for duplicate keys, and when `finite` for NaN, Infinity, numbers too large.
+    """The JSON value. Raises ValueError, which says where it goes wrong, also for duplicate keys, and when `finite` for
+    NaN, Infinity, numbers too large.
 
     Nesting beyond what can be read is TooLarge. Without `finite` such numbers are read, for others to refuse.
     """
@@ -230,6 +232,16 @@ def strict_json(text: str, *, finite: bool = True) -> Any:
         return (_STRICT if finite else _WIDE).decode(text)
     except RecursionError as error:
         raise nested_too_deeply() from error
+    except json.JSONDecodeError as error:
+        raise ValueError(_where(error)) from error
+
+
+def utf8_text(data: bytes) -> str:
+    """The text that a file holds, without a byte order mark. Raises ValueError, which says where it is none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(_("not UTF-8 from byte %(place)d on") % {"place": error.start}) from error
 
 
 def json_text(text: str, feld: str) -> str:
@@ -263,33 +275,52 @@ def nested_too_deeply() -> TooLarge:
     return TooLarge(_("The JSON is nested more than %(limit)d levels deep.") % {"limit": limits().nesting})
 
 
+def _where(error: json.JSONDecodeError) -> str:
+    if not error.doc[error.pos :].strip():
+        return _("it ends too early")
+    return _("wrong from line %(line)d, column %(column)d on") % {"line": error.lineno, "column": error.colno}
+
+
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _value in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"duplicate key {json.dumps(twice)}")
+        raise ValueError(_("the name %(name)s stands twice in an object") % {"name": json.dumps(twice[:60])})
     return members
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(_("%(name)s is no number in JSON") % {"name": name})
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"the number {digits[:20]} is too large")
+        raise ValueError(_("the number %(digits)s is too large") % {"digits": digits[:20]})
     return number
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)
-_WIDE = json.JSONDecoder(object_pairs_hook=_without_duplicates)
+def _whole(digits: str, *, too_long: Callable[[str], float] = float) -> int | float:
+    """The whole number; one of more digits than Python turns into a number is, as a float, infinite."""
+    try:
+        return int(digits)
+    except ValueError:
+        return too_long(digits)
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates,
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=partial(_whole, too_long=_finite),
+)
+_WIDE = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_int=_whole)
 
 _DATE = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})")
 _GERMAN_DATE = re.compile(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year>[0-9]{4})")
 _MOMENT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
 _END_OF_DAY = time(23, 59, 59, 999999)
 
@@ -297,8 +328,9 @@ _END_OF_DAY = time(23, 59, 59, 999999)
 def moment(text: str, feld: str, *, day: time = _END_OF_DAY) -> datetime:
     """The moment in UTC. Read are 2026-12-31, 31.12.2026 and 2026-12-31T14:30 (with or without seconds and zone).
 
-    A date alone is the time `day` of that day; without a zone the server's time zone holds. Moments that do
-    not exist (30.02., an hour skipped by the clock change) are refused.
+    A date alone is the time `day` of that day; without a zone the server's time zone holds. Fractions of a second have
+    up to nine digits, as some languages write them, of which six count. Moments that do not exist (30.02., an hour
+    skipped by the clock change) are refused.
     """
     found = _DATE.fullmatch(text) or _GERMAN_DATE.fullmatch(text)
     if not found and not _MOMENT.fullmatch(text):

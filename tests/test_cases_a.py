@@ -105,6 +105,25 @@ def test_case_7_a_wrong_name_is_told_with_the_missing_and_the_allowed_ones(anna:
     assert "kurzbeschreibung" in json.dumps(fault)
 
 
+def test_case_7_a_name_in_other_letters_is_told_the_right_one(anna: Agent) -> None:
+    for name, wrong, right in (
+        ("delete_brain_longterm_memory", {"ids": ["longterm_1"]}, "IDs"),
+        ("select_brain_longterm_memory", {"NUTZER_FILTER": "anna"}, "nutzer_filter"),
+        ("select_brain_history", {"id": "longterm_1"}, "ID"),
+    ):
+        fault = anna.post(name, {"inhalt": {"nutzer": "anna", "agent": "planer", **wrong}}).json()["fehler"]
+        assert fault["code"] == "unbekanntes_feld"
+        assert f"Ist {right} gemeint?" in fault["meldung"]
+
+
+@pytest.mark.parametrize("text", ["a, b", '["a", "b"', '{"a": 1}', "[1e999]", '"[]"', "null"])
+def test_case_5_a_text_that_holds_no_such_json_is_told_that_it_holds_none(anna: Agent, text: str) -> None:
+    fault = _inserted(anna, note(tags=text))["fehler"]
+    assert (fault["code"], fault["feld"]) == ("ungueltig", "tags")
+    assert "dieser enthält keines" in fault["meldung"]
+    assert "enthält" not in _inserted(anna, note(tags=7))["fehler"]["meldung"]
+
+
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.shape is not Shape.IDS], ids=lambda tool: tool.name)
 def test_case_8_what_the_schema_requires_is_required_and_nothing_else_is(anna: Agent, tool: Any) -> None:
     inhalt = tool.input_schema["properties"]["inhalt"]

@@ -313,6 +313,35 @@ def test_the_faults_of_a_question_are_the_calls_all_at_once(anna: Agent) -> None
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "kennung", "right"),
+    [
+        ("update_brain_longterm_memory", "shortterm_3", "longterm_"),
+        ("update_brain_longterm_memory", "brain_7", "longterm_"),
+        ("update_brain_shortterm_memory", "longterm_41", "shortterm_"),
+        ("update_brain_memory", "longterm_41", "brain_"),
+    ],
+)
+def test_an_id_of_another_kind_is_told_as_such_and_not_as_none(
+    anna: Agent, name: str, kennung: str, right: str
+) -> None:
+    fields = {"ID": kennung, "titel": "Neu"} if name == "update_brain_memory" else {}
+    entry = {"ID": kennung, "kurzbeschreibung": "k", "memory": "m", "tags": []}
+    answer = anna.call(name, **(fields or {"memories": [entry]}))
+    assert one_fault(answer) == ("ungueltig", "ID")
+    told = answer["daten"][0]["fehler"]["meldung"]
+    assert told == f"Die ID {kennung} gehört zu einer anderen Art; hier muss sie mit {right} beginnen."
+
+
+def test_a_number_of_more_digits_than_are_read_is_its_entrys_fault(anna: Agent) -> None:
+    good, digits = json.dumps(note()), "9" * 5_000
+    bad = json.dumps(note(scope=7)).replace('"scope": 7', f'"scope": {digits}')
+    body = f'{{"inhalt": {{"nutzer": "anna", "agent": "planer", "memories": [{good}, {bad}]}}}}'
+    answer = raw(anna, body, f"/api/tools/{INSERT}/").json()
+    assert [row["erfolg"] for row in answer["daten"]] == [True, False]
+    assert one_fault(answer, 1) == ("ungueltig", "scope")
+
+
 def test_a_failed_row_that_names_a_memory_tells_its_id(anna: Agent) -> None:
     kennung = "longterm_999999"
     entry = {"ID": kennung, "kurzbeschreibung": "k", "memory": "m", "tags": []}

@@ -101,6 +101,15 @@ def test_what_expires_in_mem0_is_a_short_term_memory(tmp_path: Path) -> None:
     assert len(memory.kurzbeschreibung) == 120
 
 
+@pytest.mark.parametrize(("content", "why"), [(b"[", "es endet zu früh"), (b"[\xff]", "kein UTF-8 ab Byte 1")])
+def test_why_a_file_is_no_json_is_told_in_one_language(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "brain.json"
+    path.write_bytes(content)
+    for flags in (("--format", "mem0"), ()):
+        _counts, told = run_import(path, *flags, *DEFAULTS)
+        assert f"kein gültiges JSON: {why}" in told
+
+
 @pytest.mark.parametrize("text", ["{", "3", '{"results": 3}'])
 def test_what_is_no_export_of_mem0_is_told(tmp_path: Path, text: str) -> None:
     counts, told = run_import(written(tmp_path, "mem0.json", text), "--format", "mem0", *DEFAULTS)

@@ -535,6 +535,21 @@ def test_what_is_no_json_is_refused_in_inhalt_json(anna: Agent, text: str) -> No
     assert one_fault(_brain(anna, inhalt_json=text)) == ("ungueltig", "inhalt_json")
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "es endet zu früh"),
+        ("{'a': 1}", "falsch ab Zeile 1, Spalte 2"),
+        ('{"a": 1, "a": 2}', 'der Name "a" steht zweimal in einem Objekt'),
+        ("[NaN]", "NaN ist keine Zahl in JSON"),
+        ("[1e999]", "die Zahl 1e999 ist zu groß"),
+        ("[" + "9" * 5_000 + "]", f"die Zahl {'9' * 20} ist zu groß"),
+    ],
+)
+def test_why_a_text_is_no_json_is_told_in_the_callers_language(anna: Agent, text: str, why: str) -> None:
+    assert _brain(anna, inhalt_json=text)["daten"][0]["fehler"]["meldung"] == f"Das ist kein gültiges JSON: {why}."
+
+
 @pytest.mark.parametrize("levels", [64, 65, 100_000])
 def test_inhalt_json_is_nested_down_to_the_limit(anna: Agent, levels: int) -> None:
     answer = _brain(anna, inhalt_json="[" * levels + "]" * levels)
@@ -556,6 +571,9 @@ MOMENTS = {
     "2026-12-31 14:30": "2026-12-31T14:30:00+01:00",
     "2026-07-01T14:30:15": "2026-07-01T14:30:15+02:00",
     "2026-12-31T14:30:15.25": "2026-12-31T14:30:15.250000+01:00",
+    "2026-12-31T14:30:15.1234567Z": "2026-12-31T15:30:15.123456+01:00",
+    "2026-12-31T14:30:15.123456789+02:00": "2026-12-31T13:30:15.123456+01:00",
+    "2026-12-31 23:59:59+01": "2026-12-31T23:59:59+01:00",
     "2026-12-31T23:59:59Z": "2027-01-01T00:59:59+01:00",
     "2026-12-31T23:59:59+01:00": "2026-12-31T23:59:59+01:00",
     "2026-12-31T23:59:59-0500": "2027-01-01T05:59:59+01:00",
@@ -587,6 +605,8 @@ NO_MOMENTS = [
     "2026-12-31T",
     "2026-12-31T23",
     "2026-12-31T23:59+25:00",
+    "2026-12-31T23:59:59.1234567890",
+    "2026-12-31T23:59+1",
     "2026-12-31T23:59 Europe/Berlin",
     " 2026-12-31",
     "2026-12-31 ",

@@ -4,12 +4,13 @@ Fields as in https://docs.mem0.ai/api-reference/memory/get-memory and …/v1-get
 (mem0/configs/base.py): id, memory, user_id, agent_id, categories, created_at, expiration_date; the others are told.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from django.utils.translation import gettext as _
 
+from memories import values
+from memories.errors import TooLarge
 from memories.transfer.told import faulty, line, shortened, told_fields
 
 _INSTANZ = "mem0"
@@ -21,8 +22,8 @@ def read(files: Iterable[tuple[str, BinaryIO]]) -> Iterator[bytes]:
     """A line for each memory."""
     for name, file in files:
         try:
-            told = json.loads(file.read().decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
+            told = values.strict_json(values.utf8_text(file.read()), finite=False)
+        except (ValueError, TooLarge) as error:
             yield faulty(_("%(file)s is not valid JSON: %(reason)s") % {"file": name, "reason": error})
             continue
         found = told.get("results") if isinstance(told, dict) else told

@@ -102,7 +102,7 @@ def _check_format(header: Mapping[str, Any]) -> None:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        told = values.strict_json(line.decode("utf-8-sig"))
+        told = values.strict_json(values.utf8_text(line))
     except ValueError as error:
         raise Invalid(_("This is not valid JSON: %(reason)s.") % {"reason": error}) from error
     if not isinstance(told, dict):
