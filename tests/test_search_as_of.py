@@ -367,7 +367,7 @@ class Story:
 @pytest.fixture
 def _as_long_ago_as_the_story() -> Any:
     """Services take what expired for gone, by the clock; the story's short validities are over long ago."""
-    with mock.patch("memories.models.memory.timezone.now", return_value=day(0)):
+    with mock.patch("memories.models.queries.timezone.now", return_value=day(0)):
         yield
 
 

@@ -5,6 +5,7 @@ How common a word is counts as far as the principal may see: points must not tel
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,9 @@ Numbers = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Their keys, whether there are no more, and in how many entries each word occurs: None where these are all."""
+    """Their rows, whether there are no more, and in how many entries each word occurs: None where these are all."""
 
-    keys: Keys
+    rows: Sequence[Any]
     complete: bool
     dfs: Sequence[int] | None = None
 
@@ -68,11 +69,14 @@ class Choice:
     def _asked_for(self, *, past: bool) -> Candidates:
         """The best of those that the index knows to be in reach."""
         keys, holding = self._matching(self.match, self.bounds, past=past)
-        if len(keys) <= self._few:
-            return Candidates(keys, complete=True)
-        shares = self._shares(keys, holding)
-        dfs = np.count_nonzero(shares, axis=1).tolist()
-        return Candidates(_best(keys, self._promise(shares, dfs), self._most), complete=False, dfs=dfs)
+        dfs = None
+        if complete := len(keys) <= self._few:
+            best = keys
+        else:
+            shares = self._shares(keys, holding)
+            dfs = np.count_nonzero(shares, axis=1).tolist()
+            best = _best(keys, self._promise(shares, dfs), self._most)
+        return Candidates(engine.entries(best.tolist(), past=past), complete, dfs)
 
     def _looked_at(self, *, past: bool) -> Candidates | None:
         """The best of all, looked at in their order until there are enough in reach; None when few of them are."""
@@ -86,22 +90,23 @@ class Choice:
         points, size = self._promise(shares, [concept.df for concept in self.chosen]), self._most
         while True:
             among = keys if size >= len(keys) else _best(keys, points, size)
-            inside = np.array(self._inside(among.tolist(), past=past), dtype=np.int64)
-            if size >= len(keys) or len(inside) >= self._most:
+            rows = self._inside(among.tolist(), past=past)
+            if size >= len(keys) or len(rows) >= self._most:
                 break
-            if len(inside) * _THIN < size:
+            if len(rows) * _THIN < size:
                 return None
-            size = size * self._few // len(inside)  # twice as many as would do if it went on like this
-        if size >= len(keys) and len(inside) <= self._most:
-            return Candidates(inside, complete=True)
-        held = np.isin(keys, inside)
-        best = _best(keys[held], points[held], self._most)
-        return Candidates(best, complete=False, dfs=self._occurring(shares[:, held], past=past))
+            size = size * self._few // len(rows)  # twice as many as would do if it went on like this
+        if size >= len(keys) and len(rows) <= self._most:
+            return Candidates(rows, complete=True)
+        held = np.isin(keys, [row[0] for row in rows])
+        best = set(_best(keys[held], points[held], self._most).tolist())
+        dfs = self._occurring(shares[:, held], past=past)
+        return Candidates([row for row in rows if row[0] in best], complete=False, dfs=dfs)
 
-    def _inside(self, keys: Sequence[int], *, past: bool) -> list[int]:
+    def _inside(self, keys: Sequence[int], *, past: bool) -> list[Any]:
         """Those of these entries that are within the bounds."""
-        rows = engine.scopes(keys, self.bounds.where, self.bounds.parameters, past=past)
-        return [key for key, geltung in rows if self.bounds.has(geltung)]
+        found = engine.entries(keys, self.bounds.where, self.bounds.parameters, past=past)
+        return [row for row in found if self.bounds.has(row[-1])]
 
     def _matching(self, match: Match, bounds: Bounds, *, past: bool) -> tuple[Keys, list[Keys]]:
         groups = [terms for *_rest, terms in self._forms]

@@ -67,14 +67,9 @@ def listed(column: str, between: str) -> str:
     return f"string_agg({column}::text, '{between}')"
 
 
-def entries(keys: Sequence[int], *, past: bool = False) -> list[Any]:
-    """The entries of these keys, those that are still there: (id, typ, memory_id, version, stamm)."""
-    return _of(keys, "id, typ, memory_id, version, stamm", past=past)
-
-
-def scopes(keys: Sequence[int], where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> list[Any]:
-    """The tokens of those of these entries (as c) that fulfil the condition: (id, geltung)."""
-    return _of(keys, "id, geltung", where, parameters, past=past)
+def entries(keys: Sequence[int], where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> list[Any]:
+    """Those of these entries (as c) that fulfil the condition: (id, typ, memory_id, version, stamm, geltung)."""
+    return _of(keys, "id, typ, memory_id, version, stamm, geltung", where, parameters, past=past)
 
 
 def identities(keys: Sequence[int], *, past: bool = False) -> list[Any]:

@@ -23,7 +23,7 @@ class Document:
 
 
 def documents(rows: Sequence[Any], concepts: Sequence[Concept]) -> Iterator[Document]:
-    """What these entries (id, typ, memory_id, version, stamm) hold of the concepts."""
+    """What these entries (id, typ, memory_id, version, stamm, …) hold of the concepts."""
     shares: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for place, concept in enumerate(concepts):
         for term, share in concept.weights.items():

@@ -64,7 +64,7 @@ def _read(choice: Choice, found: Sequence[Concept]) -> _Read:
     for past in (False, True) if choice.bounds.then else (False,):
         candidates = choice.candidates(past=past)
         complete = complete and candidates.complete
-        rows = _without_excluded(engine.entries(candidates.keys.tolist(), past=past), choice.match, past=past)
+        rows = _without_excluded(candidates.rows, choice.match, past=past)
         part = list(documents(rows, [*choice.chosen, *others]))
         here = occurring(part, len(dfs)) if candidates.dfs is None else candidates.dfs
         dfs = [one + other for one, other in zip(dfs, here, strict=True)]
@@ -93,7 +93,7 @@ def _ranked(read: Sequence[Document], scored: Iterable[float], words: Iterable[s
     """Each memory's best entry, those with the most points first."""
     best: dict[tuple[str, int], tuple[float, Document]] = {}
     for document, score in zip(read, scored, strict=True):
-        _id, typ, memory_id, _version, _stems = document.row
+        _id, typ, memory_id, *_rest = document.row
         if score and ((typ, memory_id) not in best or best[typ, memory_id][0] < score):
             best[typ, memory_id] = score, document
     first = nlargest(_ALIKE, best.values(), key=itemgetter(0))
@@ -101,7 +101,7 @@ def _ranked(read: Sequence[Document], scored: Iterable[float], words: Iterable[s
     by_entry = {document.row[0]: like for (_score, document), like in zip(first, alike, strict=True)}
     hits = []
     for score, document in best.values():
-        entry, typ, memory_id, version, _stems = document.row
+        entry, typ, memory_id, version, *_rest = document.row
         points = (score + _LIKENESS * by_entry.get(entry, 0.0)) / (1 + _LIKENESS)
         hits.append(TextHit(typ, memory_id, version, points, document.held))
     return sorted(hits, key=lambda hit: (-hit.score, hit.typ, hit.memory_id))
