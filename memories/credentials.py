@@ -78,14 +78,14 @@ _BLOCKS: tuple[tuple[str | Promise, str], ...] = (
 _ESCAPES = (r"\\[bfnrtv]", r"\\u[0-9A-Fa-f]{4}", r"\\x[0-9A-Fa-f]{2}", "%[0-9A-Fa-f]{2}")
 # Characters that are not seen (Unicode: Default_Ignorable_Code_Point), other hyphens, and other forms of ASCII letters
 # and digits.
-_UNSEEN = (
+UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HYPHENS = "\u2010-\u2015\u2043\u2212"
 _OTHER_FORMS = "\ufe58\ufe63\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
-_DISGUISE = re.compile(f"[{_UNSEEN}{_HYPHENS}{_OTHER_FORMS}](?:(?=[!-~])|(?<=[{_OTHER_FORMS}]))")
-_UNSEEN_RUN, _HYPHEN = re.compile(f"[{_UNSEEN}]+"), re.compile(f"[{_HYPHENS}]")
+_DISGUISE = re.compile(f"[{UNSEEN}{_HYPHENS}{_OTHER_FORMS}](?:(?=[!-~])|(?<=[{_OTHER_FORMS}]))")
+_UNSEEN_RUN, _HYPHEN = re.compile(f"[{UNSEEN}]+"), re.compile(f"[{_HYPHENS}]")
 
 
 def credential_in(text: str) -> str | None:

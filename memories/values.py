@@ -13,15 +13,18 @@ import numpy as np
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories.credentials import credential_in
+from memories.credentials import UNSEEN, credential_in
 from memories.errors import BrainError, HoldsSecret, Invalid, TooLarge
 from memories.limits import limits
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANKS = re.compile(r"\s+")
-# Invisible, although Unicode does not count them among the format characters (DerivedCoreProperties.txt).
-_INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-_JOINERS = frozenset("\u200c\u200d")  # hold emoji and Persian words together
+_NOT_SHOWN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+_UNSEEN = re.compile(f"[{UNSEEN}]")
+_NOTHING_SEEN = re.compile(rf"[\s\x00-\x1f\x7f-\x9f{UNSEEN}]*")
+# Persian words and emoji are held together by the first two; the others choose the form of an emoji, of a letter in a
+# Japanese or Mongolian name.
+_HELPERS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180d\u180f]")
 _LARGEST_EXACT_FLOAT = 2**53
 
 
@@ -100,8 +103,8 @@ def limited_text(text: str, feld: str, limit: int) -> str:
 
 
 def filled_text(text: str, feld: str, limit: int) -> str:
-    """The text, byte for byte; a text of blanks alone is refused."""
-    if not text.strip():
+    """The text, byte for byte; one of which nothing is to be seen is refused."""
+    if _NOTHING_SEEN.fullmatch(text):
         raise Invalid(_("The text is blank."), feld)
     return limited_text(text, feld, limit)
 
@@ -118,7 +121,7 @@ def asked_identifier(value: object, feld: str, *, may_be_empty: bool = False) ->
         raise Invalid(_("The identifier is empty."), feld)
     if text != text.strip():
         raise Invalid(_("The identifier has blanks at its edges."), feld)
-    if any(unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} or c in _INVISIBLE_LETTERS for c in text):
+    if _UNSEEN.search(text) or any(unicodedata.category(c) in _NOT_SHOWN for c in text):
         raise Invalid(_("The identifier contains control or invisible characters."), feld)
     if len(text) > limits().kennung:
         raise TooLarge(
@@ -154,7 +157,8 @@ def asked_tag(name: str, feld: str) -> str:
     text = _BLANKS.sub(" ", unicodedata.normalize("NFC", clean_text(name, feld))).strip()
     if not text:
         raise Invalid(_("The tag is blank."), feld)
-    if any(unicodedata.category(c) in {"Cc", "Cf"} and c not in _JOINERS for c in text):
+    shown = _HELPERS.sub("", text).strip()
+    if not shown or _UNSEEN.search(shown) or any(unicodedata.category(c) in _NOT_SHOWN for c in shown):
         raise Invalid(_("The tag contains control or invisible characters."), feld)
     if len(text) > limits().tag_name:
         raise TooLarge(

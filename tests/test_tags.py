@@ -97,6 +97,9 @@ def test_case_86_other_names_are_other_tags(anna: Agent, names: list[str]) -> No
         ("<b>&amp;{{x}}", "<b>&amp;{{x}}"),
         ("  " + "x" * 100 + "  ", "x" * 100),
         ("می\u200cخواهم", "می\u200cخواهم"),
+        ("❤\ufe0f", "❤\ufe0f"),
+        ("👩\u200d💻", "👩\u200d💻"),
+        ("葛\U000e0100城", "葛\U000e0100城"),
         ("1", "1"),
     ],
 )
@@ -106,7 +109,23 @@ def test_case_87_a_tag_is_composed_trimmed_and_its_blanks_folded(anna: Agent, se
 
 @pytest.mark.parametrize(
     "bad",
-    ["", " ", "\t\n", "\u00a0\u3000", "a\x01b", "a\x7f", "a\u200bb", "\ufeffa", "\u202ea", "a\0", "\ud800", "\u2060"],
+    [
+        *(
+            "",
+            " ",
+            "\t\n",
+            "\u00a0\u3000",
+            "a\x01b",
+            "a\x7f",
+            "a\u200bb",
+            "\ufeffa",
+            "\u202ea",
+            "a\0",
+            "\ud800",
+            "\u2060",
+        ),
+        *("\u3164", "a\u3164", "\u200d", "\ufe0f", "\u200c\ufe0f \u200d", "a\u034fb", "a\u2065"),
+    ],
 )
 def test_case_87_a_tag_that_is_blank_or_cannot_be_seen_is_refused(anna: Agent, bad: str) -> None:
     answer = anna.call(INSERT, memories=[note(tags=["gut", bad]), note(tags=["gut"])])

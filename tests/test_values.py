@@ -106,6 +106,11 @@ WRONG_IDENTIFIERS = {
     "isolate": "\u2066a\u2069",
     "Hangul filler": "\u3164",
     "combining grapheme joiner": "a\u034fb",
+    "variation selector": "a\ufe0f",
+    "variation selector alone": "\ufe00",
+    "Mongolian variation selector": "a\u180bb",
+    "variation selector of Japanese names": "葛\U000e0100",
+    "reserved for what is not seen": "a\u2065\ufff0\U000e0fff",
     "line separator": "a\u2028b",
     "tag character": "a\U000e0041",
     "NUL": "a\0b",
@@ -193,7 +198,9 @@ def test_a_text_is_kept_byte_for_byte(anna: Agent, text: str) -> None:
     assert (row["titel"], row["inhalt"]) == (text, text)
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t\r\n", "\u00a0", "\u2003\u3000", "\x1f\x85\u2028"])
+@pytest.mark.parametrize(
+    "blank", ["", " ", "\t\r\n", "\u00a0", "\u2003\u3000", "\x1f\x85\u2028", "\u200b", "\ufeff \u3164", "\x07\ufe0f"]
+)
 def test_a_blank_text_is_refused_where_something_must_be_said(anna: Agent, blank: str) -> None:
     answer = anna.call(INSERT, memories=[note(kurzbeschreibung=blank), note(memory=blank), note()])
     assert [row["erfolg"] for row in answer["daten"]] == [False, False, True]
