@@ -1,13 +1,16 @@
 """The lists of the admin: what they show, find and filter, at the same number of queries for any number of rows."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from api.faults import server_error
@@ -241,6 +244,24 @@ def test_lists_and_forms_explain_themselves(anna: Client) -> None:
             assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/{page}").content, (model, page)
     for model in ("longtermversion", "shorttermversion", "brainversion", "tag"):
         assert b'<p class="explanation">' in anna.get(f"/admin/memories/{model}/").content, model
+
+
+def test_a_moment_has_one_form_on_all_pages_and_no_month_that_could_be_a_day(anna: Client) -> None:
+    store()
+    german = Client(headers={"Accept-Language": "de"})
+    german.force_login(User.objects.get(username="anna"))
+    for page in (reverse("admin:index"), url("changelist")):
+        assert re.search(r">\s*\d{1,2} [A-Z][a-z]{2} 20\d\d, \d\d:\d\d<", anna.get(page).content.decode()), page
+        assert re.search(r">\s*\d\d\.\d\d\.20\d\d \d\d:\d\d<", german.get(page).content.decode()), page
+
+
+def test_long_identifiers_leave_room_for_the_others(anna: Client) -> None:
+    store(scope="s" * 255, scope_vk="v" * 255, nutzer="n" * 255, agent="a" * 255)
+    store(BRAIN, memory_typ="arbeit", titel="T", scope_typ="modul", scope_id="s" * 255)
+    for page in (reverse("admin:index"), url("changelist"), url("changelist", kind="brain")):
+        cells = re.findall(r">([^<>]*sss[^<>]*)</t[dh]>", anna.get(page).content.decode())
+        assert cells, page
+        assert max(map(len, cells)) <= 60, page
 
 
 def test_a_page_that_is_not_there_is_said_in_the_readers_language(client: Client) -> None:

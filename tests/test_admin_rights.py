@@ -1,7 +1,10 @@
 """Who may do what in the admin: whoever may only look changes nothing, by any address and any method."""
 
+import html
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from django.apps import apps
@@ -146,6 +149,20 @@ def test_whoever_may_only_look_does_see_the_pages(keys: dict[str, int]) -> None:
             assert 'name="_save"' not in page
             assert "restore/" not in page
             assert 'name="action"' not in page
+
+
+def test_the_links_of_every_page_lead_somewhere(keys: dict[str, int]) -> None:
+    boss = Client(headers={"Accept-Language": "en"})
+    boss.force_login(User.objects.get(username="anna"))
+    pages = [filled(name, parameters, keys) for name, parameters in addresses() if name.endswith("_change")]
+    links: dict[str, str] = {}
+    for page in pages:
+        hrefs = re.findall(r'href="([^"#]+)"', boss.get(page, follow=True).content.decode())
+        links |= {urljoin(page, html.unescape(href)): page for href in hrefs}
+    inside = {link: page for link, page in links.items() if link.startswith("/admin/")}
+    assert len(inside) > 50
+    lost = {link: page for link, page in inside.items() if boss.get(link).status_code >= 400}
+    assert lost == {}
 
 
 def test_staff_without_permission_sees_nothing(keys: dict[str, int]) -> None:

@@ -270,7 +270,9 @@ class BrainAdmin(ModelAdmin):
 
 
 class ReadOnlyAdmin(BrainAdmin):
-    """A list of what nobody changes here."""
+    """A list of what nobody changes here, and so without a history of changes."""
+
+    change_form_template = "admin/memories/read_only_form.html"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody."""

@@ -40,7 +40,7 @@ from memories.search.embedder import serving
 from memories.suggestions import has_index
 
 _MOST_RELEVANT = 100
-_TAGS_SHOWN = 80  # characters
+_TAGS_SHOWN, _PLACE_SHOWN = 80, 60  # characters
 _RECORD = ("kennung", "version", "erstellt_am", "aktualisiert_am", "embedding_zustand", "eingebettet")
 
 
@@ -297,7 +297,7 @@ class NoteAdmin(MemoryAdmin):
     @admin.display(description=gettext_lazy("Scope"))
     def bereich(self, obj: Any) -> str:
         """The scope and its record."""
-        return f"{obj.scope} {obj.scope_vk}".strip()
+        return truncatechars(f"{obj.scope} {obj.scope_vk}".strip(), _PLACE_SHOWN)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """A short description gets a small place."""
@@ -379,7 +379,7 @@ class BrainMemoryAdmin(MemoryAdmin):
     @admin.display(description=gettext_lazy("Scope"))
     def bereich(self, obj: Any) -> str:
         """The scope and its record."""
-        return f"{obj.get_scope_typ_display()} {obj.scope_id}".strip()
+        return truncatechars(f"{obj.get_scope_typ_display()} {obj.scope_id}".strip(), _PLACE_SHOWN)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """A title gets a small place; the relevance ends at 100."""
