@@ -64,7 +64,13 @@ class ToolsView(_Door):
 
     def post(self, request: Request) -> Response:
         """Execute `{"tool": …, "arguments": {…}}`."""
-        name, arguments = envelope.opened(request.data)
+        try:
+            name, arguments = envelope.opened(request.data)
+        except BrainError as fault:
+            sent = request.data if isinstance(request.data, dict) else {}
+            named = sent.get("tool")
+            references = envelope.references_of(sent.get("arguments"))
+            return answer_fault(fault, named if isinstance(named, str) else None, references)
         return self.execute(name, arguments, request)
 
 

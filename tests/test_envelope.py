@@ -353,6 +353,17 @@ def test_a_failed_row_that_names_a_memory_tells_its_id(anna: Agent) -> None:
     assert "ID" not in anna.call("update_brain_longterm_memory", memories=["nothing"])["daten"][0]
 
 
+def test_a_fault_beside_the_arguments_tells_the_tool_and_the_references_too(anna: Agent) -> None:
+    sent = {"ticket": "T-17"}
+    frame = {"tool": INSERT, "arguments": {"inhalt": inhalt_for(INSERT), "referenzfelder": sent}, "argument": 1}
+    response = raw(anna, json.dumps(frame))
+    fault, answer = fault_of(response, 400), response.json()
+    assert (fault["code"], fault["feld"]) == ("unbekanntes_feld", "argument")
+    assert (answer["tool"], answer["referenzfelder"]) == (INSERT, sent)
+    answer = raw(anna, json.dumps({"tool": 7, "arguments": {"referenzfelder": json.dumps(sent)}})).json()
+    assert (answer["tool"], answer["referenzfelder"]) == (None, sent)
+
+
 # Statuses
 
 
