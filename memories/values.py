@@ -174,6 +174,11 @@ def tag_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
+def says(text: str, name: str) -> bool:
+    """Whether the name stands in the text as words of their own, in whatever case and normal form."""
+    return re.search(rf"(?<!\w){re.escape(tag_key(name))}(?!\w)", tag_key(text)) is not None
+
+
 def tag_names(names: Iterable[str], feld: str, *, read: Callable[[str, str], str] = tag_name) -> list[str]:
     """The tags' names in the order given, each tag once, in its first spelling of the list."""
     spelled: dict[str, str] = {}
@@ -326,7 +331,7 @@ _GERMAN_DATE = re.compile(r"(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
-_END_OF_DAY = time(23, 59, 59, 999999)
+_END_OF_DAY = time(23, 59, 59, 999999, fold=1)  # where clocks are put back at midnight there are two; it is the later
 
 
 def moment(text: str, feld: str, *, day: time = _END_OF_DAY) -> datetime:
@@ -341,14 +346,22 @@ def moment(text: str, feld: str, *, day: time = _END_OF_DAY) -> datetime:
         raise Invalid(_("This is no date or time. Write 2026-12-31, 31.12.2026 or 2026-12-31T14:30:00+01:00."), feld)
     try:
         if found:
-            plain = datetime.combine(date(*(int(found[part]) for part in ("year", "month", "day"))), day)
+            aware = _on_day(date(*(int(found[part]) for part in ("year", "month", "day"))), day)
         else:
             plain = datetime.fromisoformat(text)
-        aware = plain if plain.tzinfo else _in_server_zone(plain)
+            aware = plain if plain.tzinfo else _in_server_zone(plain)
         aware.astimezone(timezone.get_default_timezone())  # it must be possible to show it
         return aware.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Invalid(_("The moment %(text)s does not exist.") % {"text": text}, feld) from error
+
+
+def _on_day(wanted: date, at: time) -> datetime:
+    """The beginning or end of the day. Where clocks are put forward at midnight, the day begins an hour later."""
+    aware = datetime.combine(wanted, at, tzinfo=timezone.get_default_timezone())
+    if aware.astimezone(UTC).astimezone(aware.tzinfo).date() != wanted:
+        raise ValueError("skipped by a change of the zone")
+    return aware
 
 
 def _in_server_zone(plain: datetime) -> datetime:

@@ -642,6 +642,30 @@ def test_case_42_a_date_or_a_moment_is_read(anna: Agent, text: str, moment: str)
         assert stand["gueltig_bis"] == moment
 
 
+@pytest.mark.parametrize(
+    ("zone", "day", "end"),
+    [
+        ("America/Santiago", "2027-04-03", "2027-04-03T23:59:59.999999-04:00"),  # 23:00 to 24:00 comes twice
+        ("America/Santiago", "2027-09-05", "2027-09-05T23:59:59.999999-03:00"),  # begins at 01:00
+        ("Asia/Kathmandu", "31.12.2026", "2026-12-31T23:59:59.999999+05:45"),
+    ],
+)
+def test_case_41_a_day_is_whole_where_clocks_change_at_midnight(
+    anna: Agent, settings: Any, zone: str, day: str, end: str
+) -> None:
+    settings.TIME_ZONE = zone
+    kennung = _brain(anna, gueltig_bis=day)["daten"][0]["ID"]
+    assert _read(anna, kennung)["gueltig_bis"] == end
+    assert anna.call(SELECT, von=day, bis=day)["erfolg"] is True
+
+
+def test_case_42_a_day_that_was_skipped_as_a_whole_does_not_exist(anna: Agent, settings: Any) -> None:
+    settings.TIME_ZONE = "Pacific/Apia"
+    for field in ("von", "bis"):
+        fault = fault_of(anna.post(SELECT, {"inhalt": inhalt_for(SELECT) | {field: "2011-12-30"}}), 400)
+        assert (fault["code"], fault["feld"]) == ("ungueltig", f"inhalt.{field}")
+
+
 @pytest.mark.parametrize("text", NO_MOMENTS)
 def test_case_42_anything_else_is_refused_and_the_format_named(anna: Agent, text: str) -> None:
     answer = _brain(anna, gueltig_bis=text)
