@@ -32,7 +32,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories import traces
-from memories.errors import BrainError, Missing, NotAllowed
+from memories.errors import BrainError, Invalid, Missing, NotAllowed
 from memories.kinds import KINDS, Kind
 from memories.models import (
     ComparedText,
@@ -50,7 +50,7 @@ from memories.principal import SYSTEM, Action, Origin, Principal
 from memories.search import vocabulary
 from memories.tagging import drop_unused
 from memories.transfer.exporting import memory_lines
-from memories.values import tag_key
+from memories.values import says, tag_key
 from memories.writing import turn, write_in_groups
 
 _AT_ONCE = 100  # memories
@@ -127,12 +127,17 @@ def _open(nutzer: str) -> Erasure | None:
 
 
 def begin(nutzer: str, origin: Origin) -> Erasure:
-    """Begin to erase the person, or go on with what was broken off. NotAllowed as above, Missing without a reason."""
+    """Begin to erase the person, or go on with what was broken off. NotAllowed as above, Missing without a reason.
+
+    Invalid when the reason names the person.
+    """
     found = find(nutzer, origin.principal)
     if found.begun:
         return found.begun
     if not origin.grund.strip():
         raise Missing(_("Say why: the proof keeps the reason."), "grund")
+    if says(origin.grund, nutzer):
+        raise Invalid(_("This names the person, and the proof would keep it: say it without the name."), "grund")
     begun: Erasure
     begun, _made = Erasure.objects.get_or_create(
         identitaet=hash_of(nutzer),

@@ -98,17 +98,25 @@ def _views(_begun: Erasure, nutzer: str) -> None:
 
 
 def forget_views(*, nutzer: str = "", tags: Collection[str] = ()) -> None:
-    """Take away saved views that filter by or search for this person, or filter by a tag of one of these keys."""
+    """Take away saved views that name this person, or filter by a tag of one of these keys."""
     if not nutzer and not tags:
         return
     gone = []
     for view in SavedView.objects.all():
         asked = [*parse_qsl(view.query), ("name", view.name)]
         if any(
-            value.strip() == nutzer if nutzer else name == "tag" and tag_key(value) in tags for name, value in asked
+            values.says(value, nutzer) if nutzer else name == "tag" and _key(value) in tags for name, value in asked
         ):
             gone.append(view.pk)
     SavedView.objects.filter(pk__in=gone).delete()
+
+
+def _key(typed: str) -> str:
+    """Which tag somebody meant; none when it can be no tag."""
+    try:
+        return tag_key(values.asked_tag(typed, "tag"))
+    except BrainError:
+        return ""
 
 
 def _origins(begun: Erasure, _nutzer: str) -> None:

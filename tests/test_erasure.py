@@ -424,6 +424,25 @@ def test_what_she_searched_goes_and_what_others_found_stays(anna: Agent, ben: Ag
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("query", "goes"),
+    [
+        *((f"nutzer={name}", True) for name in ("Jörg+Ott", "Jo\u0308rg+Ott", "+Jörg+Ott+")),
+        *((f"q={text}", True) for text in ("Jörg+Ott", "Jo\u0308rg+Ott", '"jörg+ott"', "Brief+JÖRG+OTT+Antwort")),
+        *((f"tag={tag}", True) for tag in ("nussbaum", "+NUSSBAUM+")),
+        *((query, False) for query in ("q=Ott", "nutzer=Jörg", "q=Jörg+Otto", "tag=nussbäume", "tag=%00")),
+    ],
+)
+def test_case_79_a_view_goes_that_names_the_person_in_any_spelling(query: str, *, goes: bool) -> None:
+    store(nutzer="Jörg Ott", tag_namen=["Nussbaum"])
+    user = User.objects.create_user("ben")
+    SavedView.objects.create(user=user, typ="longterm", name="Frist", query=query)
+    SavedView.objects.create(user=user, typ="longterm", name="Für Jörg Ott", query="")
+    erase("Jörg Ott")
+    assert list(SavedView.objects.values_list("name", flat=True)) == ([] if goes else ["Frist"])
+
+
+@pytest.mark.django_db(transaction=True)
 def test_an_import_of_others_goes_on_without_her_lines(tmp_path: Path) -> None:
     store()
     job = ImportJob.objects.create(user_id=1, dateiname="x", format="brain", vorgaben={"nutzer": "anna"})
@@ -599,6 +618,27 @@ def test_a_person_is_erased_in_the_admin_after_the_name_was_typed_twice() -> Non
     assert "not yet; clean_up does it" in text
     assert (proof.tuer, proof.benutzer) == ("admin", "chef")
     assert not any(kind.versions.objects.exists() for kind in KINDS)
+
+
+@pytest.mark.django_db
+def test_the_name_is_the_same_in_each_of_its_normal_forms() -> None:
+    store(nutzer="Jörg Ott")
+    client = administrator("chef")
+    sent = Fields(asked(client, nutzer="Jo\u0308rg Ott").content.decode()).values
+    finished(client, client.post(ADD, sent | {"bestaetigung": "Jo\u0308rg Ott", "grund": "Antrag 12"}))
+    assert not LongtermVersion.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("grund", ["Antrag von anna", "ANNA will es", "(anna)"])
+def test_case_79_a_reason_that_names_the_person_is_refused_since_the_proof_keeps_it(grund: str) -> None:
+    store()
+    client = administrator("chef")
+    assert "without the name" in str(asked(client, bestaetigung="anna", grund=grund).context["form"].errors["grund"])
+    with translation.override("en"), pytest.raises(CommandError, match="without the name"):
+        call_command("erase_person", "anna", "--yes", "--reason", grund)
+    assert not Erasure.objects.exists()
+    assert asked(client, bestaetigung="anna", grund="Annahme vom 3.").status_code == 302
 
 
 @pytest.mark.django_db

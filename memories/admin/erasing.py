@@ -68,7 +68,8 @@ class ErasureForm(ReasonForm):
     def clean(self) -> dict[str, Any]:
         """The same name twice."""
         found: dict[str, Any] = super().clean() or self.cleaned_data
-        if "bestaetigung" in found and found["bestaetigung"].strip() != found.get("nutzer"):
+        again = NameForm({"nutzer": found.get("bestaetigung")})
+        if "bestaetigung" in found and not (again.is_valid() and again.cleaned_data["nutzer"] == found.get("nutzer")):
             self.add_error("bestaetigung", _("That is another name."))
         return found
 

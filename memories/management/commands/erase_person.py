@@ -1,5 +1,6 @@
 """Erase a person: all her memories with their histories and traces; a proof stays."""
 
+import unicodedata
 from argparse import ArgumentParser
 from typing import Any
 
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             self._tell(erasure.find(nutzer, SYSTEM))
             if options["dry_run"]:
                 return
-            if not options["yes"] and input(_("Type the name again to erase all this for good: ")) != nutzer:
+            if not options["yes"] and not self._confirmed(nutzer):
                 raise CommandError(_("That is another name. Nothing was erased."))
             grund = values.limited_text(options["reason"], "grund", limits().grund)
             origin = Origin(SYSTEM, nutzer="system", agent="", tuer="command", tool="erase_person", grund=grund)
@@ -45,6 +46,10 @@ class Command(BaseCommand):
             raise CommandError(str(fault.meldung)) from fault
         self._clean(wanted=not options["no_vacuum"])
         self._tell_left(nutzer)
+
+    def _confirmed(self, nutzer: str) -> bool:
+        typed = input(_("Type the name again to erase all this for good: "))
+        return unicodedata.normalize("NFC", typed) == nutzer
 
     def _tell(self, found: erasure.Found) -> None:
         for typ, (memories, versions) in found.anzahl.items():
