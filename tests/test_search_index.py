@@ -14,6 +14,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories.models import PastEntry, SearchEntry, VectorBlock, Word
+from memories.search import engine
 from memories.search.vectors import BLOCK
 from tests.conftest import Agent, note
 from tests.doors import BRAIN, change
@@ -220,6 +221,20 @@ def test_a_search_goes_on_after_a_rebuild_as_before(anna: Agent, lived: dict[str
     anna.call("delete_brain_longterm_memory", IDs=[lived["back"]])
     assert found(anna, "Granit") == [lived["plain"]]
     assert found(anna, "Lampion") == []
+    assert check() == 0
+
+
+@sqlite_only
+@pytest.mark.parametrize("command", [["clean_up"], ["search_index", "--pack"]])
+@pytest.mark.django_db(transaction=True)
+def test_the_pieces_of_the_full_text_index_are_put_together(anna: Agent, command: list[str]) -> None:
+    for number in range(12):
+        anna.store(memory=f"Quarzit {number}")
+    pieces = "SELECT count(DISTINCT segid) FROM memories_fulltext_idx"
+    assert engine.rows(pieces)[0][0] > 1
+    call_command(*command, stdout=StringIO())
+    assert engine.rows(pieces)[0][0] == 1
+    assert len(found(anna, "Quarzit")) == 12
     assert check() == 0
 
 

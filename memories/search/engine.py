@@ -15,6 +15,8 @@ Keys = npt.NDArray[np.int64]
 
 LIVE, PAST = "memories_searchentry", "memories_pastentry"
 _MANY, _FAR_MORE = 1_000, 3
+_MERGED_AT_ONCE = 200  # pages
+_MERGED_SOME = 2  # changes; the statement itself is one
 _FULLTEXT = {LIVE: "memories_fulltext", PAST: "memories_pastfulltext"}
 
 
@@ -215,6 +217,25 @@ def renew() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         for statement in _RENEW_SQLITE if connection.vendor == "sqlite" else _RENEW_POSTGRESQL:
             cursor.execute(statement)
+
+
+def merge() -> None:
+    """Put together the pieces that writes leave of SQLite's full-text index; a search looks words up in each of them.
+
+    A little at a time, between which others write.
+    """
+    for table in FTS5_TABLES if connection.vendor == "sqlite" else ():
+        pages = -_MERGED_AT_ONCE  # below zero: all pieces, not only those that are due
+        while _changes(f"INSERT INTO {table}({table}, rank) VALUES ('merge', {pages})") >= _MERGED_SOME:
+            pages = _MERGED_AT_ONCE
+
+
+def _changes(sql: str) -> int:
+    """How many rows of SQLite's tables a statement changes, those beneath the full-text index included."""
+    connection.ensure_connection()
+    before: int = connection.connection.total_changes
+    rows(sql)
+    return int(connection.connection.total_changes) - before
 
 
 FTS5_TABLES = (*_FULLTEXT.values(), "memories_wordtrigram")

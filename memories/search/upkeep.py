@@ -139,10 +139,12 @@ def past_of(kind: Kind, keys: Sequence[int]) -> list[PastEntry]:
 
 
 def pack(progress: Progress) -> None:
-    """Take apart the blocks of which fewer than half of the vectors live, and put loose vectors into blocks.
+    """Put the pieces of the full-text index together, and loose vectors into blocks.
 
-    Where the database compares vectors itself, the large profiles get a graph instead.
+    Blocks of which fewer than half of the vectors live are taken apart. Where the database compares vectors itself, the
+    large profiles get a graph instead.
     """
+    engine.merge()
     if pgvector.is_there():
         pgvector.build(progress)
     for block in VectorBlock.objects.only("skalen").iterator():

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from memories import calls, planning, repeats, services, vacuum
 from memories.errors import BrainError
 from memories.principal import SYSTEM, Origin
+from memories.search import engine
 from memories.transfer import jobs
 
 
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         self.stdout.write(_("Sessions removed that were over: %(number)d") % {"number": sessions})
         if vacuum.pending() and not vacuum.clean():
             self.stdout.write(str(vacuum.NOT_YET))
+        engine.merge()
         planning.gather()
 
     def _progress(self, deleted: int) -> None:

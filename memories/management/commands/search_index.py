@@ -14,7 +14,7 @@ _SHOWN = 20
 class Command(BaseCommand):
     """`search_index --check`, `--rebuild` or `--pack`."""
 
-    help = "Checks the search index, rebuilds it, or packs loose vectors into blocks."
+    help = "Checks the search index, rebuilds it, or packs what writes left loose."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to do."""
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         what.add_argument("--check", action="store_true", help="ends with 1 when a memory is not found as it is")
         what.add_argument("--rebuild", action="store_true", help="makes all entries anew; searches go on meanwhile")
         what.add_argument(
-            "--pack", action="store_true", help="puts vectors into the blocks that are quick to look through"
+            "--pack", action="store_true", help="puts vectors and words into pieces that are quick to look through"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
