@@ -145,6 +145,29 @@ def test_the_real_column_behind_the_profile_hash_is_told(anna: Agent, name: str)
     }
 
 
+LIMIT_OF = {
+    "kurzbeschreibung": "kurzbeschreibung",
+    "suche": "kurzbeschreibung",
+    "memory": "memory",
+    "inhalt": "memory",
+    "inhalt_json": "memory",
+    "titel": "titel",
+    "tags": "tag_name",
+    "tags_eines": "tag_name",
+    "praefix": "tag_name",
+    "embedding": "embedding",
+    "grund": "grund",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_limit_that_a_call_can_meet_is_told(anna: Agent, name: str) -> None:
+    told = anna.http.get(f"/api/tools/{name}/").json()
+    paths = [row["name"] for row in told["parameter"] if "." in row["name"]]
+    met = {LIMIT_OF[field] for path in paths if (field := path.rsplit(".", 1)[1]) in LIMIT_OF}
+    assert told["grenzen"].keys() == met | {"kennung", "referenzfelder", "body", "nesting"}
+
+
 def test_the_limits_told_are_those_in_force(anna: Agent, settings: Any) -> None:
     settings.BRAIN_LIMITS = Limits(memory=123, body=45_678)
     limits = anna.http.get("/api/tools/insert_brain_longterm_memory/").json()["grenzen"]

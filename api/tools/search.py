@@ -193,7 +193,7 @@ SEARCH = Tool(
     ),
     read=_question,
     handler=_search,
-    grenzen=("embedding", "kurzbeschreibung"),
+    grenzen=("embedding", "kurzbeschreibung", "tag_name"),
     spalten={"embedding_profil_hash": "embedding_profil_hash", ALIAS: "embedding_profil_hash"},
     recalls=True,
     beispiel={

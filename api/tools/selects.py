@@ -80,6 +80,7 @@ def selecting(kind: Kind, *, name: str, titel: str, was: str) -> Tool:
         read=_query,
         handler=lambda call: _select(kind, call.entries[0], call.origin.principal),
         typ=kind.typ,
+        grenzen=("kurzbeschreibung", "tag_name"),  # of `suche`, and of tags
         beispiel={
             "tool": name,
             "arguments": {
