@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memories.kinds import BRAIN, LONGTERM, SHORTTERM
+from memories.kinds import BRAIN, KINDS, LONGTERM, SHORTTERM, Kind
 from memories.models import BrainMemory, LongtermMemory, LongtermVersion, ShorttermMemory, Tag
 from memories.principal import SYSTEM, Origin
 from memories.services import Change, Done, update
@@ -211,13 +211,24 @@ def test_a_selection_that_is_no_key_deletes_nothing(anna: Client, selected: str)
     assert LongtermMemory.objects.count() == 1
 
 
-def test_a_form_of_a_deleted_memory_leads_to_its_history(anna: Client) -> None:
-    key = store()
-    fields = form(anna, url("change", key))
-    anna.post(url("delete", key), {"post": "yes"})
-    response = anna.post(url("change", key), fields | {"memory": "neu"}, follow=True)
-    assert response.redirect_chain[-1][0] == url("history", key)
-    assert "was deleted" in messages(response)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.typ)
+def test_case_24_what_was_typed_into_the_form_of_a_memory_deleted_meanwhile_is_not_lost(
+    anna: Client, kind: Kind
+) -> None:
+    key = store(kind, memory_typ="arbeit", titel="T") if kind is BRAIN else store(kind)
+    address = url("change", key, kind=kind.typ)
+    fields = form(anna, address)
+    anna.post(url("delete", key, kind=kind.typ), {"post": "yes"})
+    text = "inhalt" if kind is BRAIN else "memory"
+    typed = {text: "Eine halbe Stunde <b>Arbeit</b>", "schlagworte": "Umzug\nBüro", "grund": "Nachtrag"}
+    page = anna.post(address, fields | typed).content.decode()
+    for shown in ("was deleted while you wrote", "Eine halbe Stunde &lt;b&gt;Arbeit", "Umzug\nBüro", "Nachtrag"):
+        assert shown in page
+    assert url("history", key, kind=kind.typ) in page
+    assert not kind.memories.objects.exists()
+    led = anna.get(address, follow=True)
+    assert led.redirect_chain[-1][0] == url("history", key, kind=kind.typ)
+    assert "was deleted" in messages(led)
 
 
 def test_an_embedding_shows_its_state_and_becomes_stale_with_the_text(anna: Client) -> None:

@@ -86,6 +86,17 @@ def test_the_same_file_again_changes_nothing() -> None:
     assert LongtermVersion.objects.count() == 1
 
 
+@pytest.mark.parametrize("text", ["{\n", "\n \n", '{"typ": "longterm"}\n'])
+def test_a_file_in_which_nothing_is_to_import_says_so_and_offers_no_import(text: str) -> None:
+    client = person("anna", IMPORTING)
+    upload(client, text)
+    finish(client)
+    body = client.get(page("change", ImportJob.objects.get().pk)).content.decode()
+    assert "nothing in this file that an import would change" in body
+    assert "Import now" not in body
+    assert "Discard this import" in body
+
+
 def test_long_work_goes_on_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memories.transfer.jobs._SECONDS_A_STEP", 0.0001)
     monkeypatch.setattr("memories.transfer.jobs.AT_ONCE", 10)

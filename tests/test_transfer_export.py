@@ -97,6 +97,15 @@ def test_a_promotion_names_the_other_memory() -> None:
     assert shortterm["versionen"][-1]["verweis"] == longterm["herkunft"]["ID"]
 
 
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠a"])
+def test_what_begins_like_a_formula_is_marked_as_text(text: str) -> None:
+    store(kurzbeschreibung=text)
+    out = StringIO()
+    call_command("export_memories", "--csv", "--kind", "longterm", stdout=out)
+    row = next(csv.DictReader(StringIO(out.getvalue().removeprefix("\ufeff"), newline="")))
+    assert row["kurzbeschreibung"] == f"'{text}"
+
+
 def test_a_table_holds_no_formula_and_no_vector() -> None:
     store(kurzbeschreibung='=HYPERLINK("http://x")', memory="-1\n+2", tag_namen=["@a", "b"])
     out = StringIO()

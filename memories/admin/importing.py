@@ -147,13 +147,17 @@ class ImportJobAdmin(ReadOnlyAdmin):
             raise Http404
         column, found = jobs.column_of(job), jobs.counts(job)
         total = sum(found.values())
+        is_empty = job.stand == Stage.PREVIEWED and not (
+            found.get(Verdict.NEW.value) or found.get(Verdict.CHANGED.value)
+        )
         context = {
             "title": job.dateiname,
             "job": job,
+            "is_empty": is_empty,
             "total": total,
             "done": total - found.get("", 0),
             "is_at_work": job.stand in {Stage.PREVIEWING, Stage.RUNNING} and self.has_add_permission(request),
-            "can_start": job.stand == Stage.PREVIEWED and self.has_add_permission(request),
+            "can_start": job.stand == Stage.PREVIEWED and not is_empty and self.has_add_permission(request),
             "may_import": self.has_add_permission(request),
             "groups": [
                 (

@@ -24,6 +24,7 @@ from memories.admin.exporting import ExportingAdmin
 from memories.admin.finding import MemoryList
 from memories.admin.forms import BigText, BrainForm, ExactText, NoteForm, SmallText
 from memories.admin.history import url_of
+from memories.admin.lost import lost_input
 from memories.admin.proposals import marked
 from memories.admin.reading import ReadingAdmin
 from memories.admin.recalls import may_see_recalls, recalls_of, told_recalls
@@ -241,11 +242,14 @@ class MemoryAdmin(ReadingAdmin, SavedAdmin, SuggestingAdmin, ExportingAdmin, Tra
         return self.response_post_save_change(request, obj)
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
-        """Of a deleted memory there is the history, from where it can be restored."""
+        """Of a deleted memory there is the history, from where it can be restored, and what was typed meanwhile."""
         key = self._key(object_id)
         versions = self.kind.versions.objects.visible_to(principal_of(request.user))
-        if not versions.filter(memory_id=key).exists():
+        if key is None or not versions.filter(memory_id=key).exists():
             return super()._get_obj_does_not_exist_redirect(request, opts, object_id)  # type: ignore[misc,no-any-return]
+        if "geladene_version" in request.POST:
+            form = self.get_form(request, fields=(*self.main, "grund"))
+            return lost_input(request, self.kind, key, form(request.POST, instance=self.model(pk=key)))
         told = _("This memory was deleted. Its history is here, and it can be restored.")
         self.message_user(request, told, messages.WARNING)
         return HttpResponseRedirect(url_of("history", self.kind, key))

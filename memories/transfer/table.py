@@ -12,7 +12,7 @@ from memories.principal import Principal
 from memories.transfer.exporting import parts
 from memories.transfer.lines import wire_name
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n")  # some programs read the wide ones as the others
 
 
 class _Echo:
