@@ -177,6 +177,27 @@ def test_a_profile_goes_by_hash_beginning_or_name(db: None) -> None:
         exported(HASH[:8])
 
 
+@pytest.mark.parametrize(
+    ("profile", "dimension", "name", "told"),
+    [
+        ("", 2, "n", "PROFILE"),
+        (" ", 2, "n", "PROFILE"),
+        ("h" * 256, 2, "n", "255"),
+        ("a\0b", 2, "n", "NUL"),
+        (HASH, 0, "n", "--dimension"),
+        (HASH, 16_001, "n", "16000"),
+        (HASH, 2, "", "--name"),
+        (HASH, 2, "n" * 256, "255"),
+    ],
+)
+def test_a_new_profile_obeys_the_limits_of_callers_vectors(
+    db: None, profile: str, dimension: int, name: str, told: str
+) -> None:
+    with pytest.raises(CommandError, match=told):
+        exported(profile, dimension=dimension, name=name)
+    assert not EmbeddingProfile.objects.exists()
+
+
 def test_callers_vectors_of_the_profile_are_not_asked_for_again(anna: Agent, tmp_path: Path) -> None:
     fresh = anna.store(memory="a", embedding=[1, 0], embedding_profil_hash=HASH)
     stale = anna.store(memory="b", embedding=[1, 0], embedding_profil_hash=HASH)

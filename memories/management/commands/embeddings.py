@@ -9,6 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
+from memories import values
+from memories.errors import BrainError
+from memories.limits import limits
 from memories.models import EmbeddingProfile
 from memories.principal import SYSTEM
 from memories.search import derived, exchange, profiles
@@ -38,7 +41,7 @@ class Command(BaseCommand):
         new = (options["dimension"], options["name"])
         if options["list"]:
             self._list()
-        elif options["export"]:
+        elif options["export"] is not None:
             for line in exchange.texts(_profile(options["export"], *new)):
                 self.stdout.write(line)
         elif options["import"]:
@@ -100,9 +103,24 @@ def _profile(wanted: str, dimension: int | None = None, name: str | None = None)
         return profile
     if found:
         raise CommandError(_("Several profiles go by %(wanted)s; give the whole hash.") % {"wanted": wanted})
-    if dimension is None or dimension < 1 or not name:
+    if dimension is None or name is None:
         raise CommandError(
             _("There is no profile %(wanted)s. For a new one add --dimension and --name.") % {"wanted": wanted}
         )
-    made: EmbeddingProfile = EmbeddingProfile.objects.create(profil_hash=wanted, dimension=dimension, name=name)
+    return _made(wanted, dimension, name)
+
+
+def _made(profil_hash: str, dimension: int, name: str) -> EmbeddingProfile:
+    """A new profile, which obeys the limits that hold for callers' vectors."""
+    most = limits()
+    if not 1 <= dimension <= most.embedding:
+        raise CommandError(_("--dimension must be from 1 to %(limit)d.") % {"limit": most.embedding})
+    try:
+        made: EmbeddingProfile = EmbeddingProfile.objects.create(
+            profil_hash=values.filled_text(profil_hash, "PROFILE", most.kennung),
+            dimension=dimension,
+            name=values.filled_text(name, "--name", most.kennung),
+        )
+    except BrainError as fault:
+        raise CommandError(f"{fault.feld}: {fault.meldung}") from fault
     return made
