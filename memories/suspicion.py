@@ -68,7 +68,7 @@ _DO = (
 _USER = r"(?:users?|humans?|operator)"
 _NUTZER = r"(?:nutzer(?:in|n|s)?|benutzer(?:in|n|s)?|anwender(?:in|n|s)?|user|menschen)"
 _SECRETS = (
-    r"(?:(?:all|any|every|your|stored|saved|the user['’]?s|user|alle|sämtliche|deine|gespeicherten?|gesamten?|"
+    r"(?:(?:all|any|every|your|stored|saved|the user['’]?s|user|aller?|sämtlicher?|deiner?|gespeicherten?|gesamten?|"
     r"geheimen?) ~2(?:passwords?|credentials?|secrets?|logins?|memor(?:y|ies)|passw[oö]rter|zugangsdaten|geheimnisse|"
     r"kennwörter|anmeldedaten|erinnerungen|schlüssel)|(?:this|our|the (?:whole|entire|full)) conversation|"
     r"conversation (?:history|logs?)|chat ?(?:history|logs?)|system ?prompts?|(?:the|our|your) ~1api ?keys?|"
@@ -99,7 +99,7 @@ _PATTERNS = {
             r"(?:lifted|void|cancelled|revoked)>"
         ),
         (
-            r"<(?:ignorier(?:e|en|t|st)?|vergiss|vergiß|vergesst|vergessen|missachte[nt]?|verwirf|verwerfe[nt]?|"
+            r"<(?:ignorier(?:e|en|t|st)?|übergehe?n?|vergiss|vergiß|vergesst|vergessen|missachte[nt]?|verwirf|verwerfe[nt]?|"
             r"überschreibe?n?|umgehe|halte dich nicht(?: mehr)? an|befolge?n?|beachte) "
             rf"(?:~3{_WELCHE} ~3(?:{_ANWEISUNGEN}|{_REGELN})>|(?:den|deinen) system ?prompt>"
             rf"|die {_ANWEISUNGEN} (?:des|der|deines|deiner|von) (?:systems?|entwicklers?|betreibers?|anbieters?)>"
@@ -201,7 +201,7 @@ _PATTERNS = {
     ),
     Sign.ROLE: (
         (
-            r"\x3c\|(?:im_start|im_end|im_sep|system|user|assistant|start_header_id|begin_of_text|eot_id)|\[/?inst\]"
+            r"\x3c\|(?:im_start|im_end|im_sep|system|user|assistant|start_header_id|begin_of_text|eot_id)|\[/?(?:inst|system)\]"
             r"|\x3c\x3c/?sys\x3e\x3e|(?:^|\n)\s*##+\s?(?:system|assistant|instructions?)(?:\s(?:prompt|message))?\s?:"
         ),
         r"\x3c/?(?:system(?:[-_\s]?prompt|[-_\s]?message)?|assistant|instructions?)\x3e",
@@ -234,7 +234,7 @@ _PATTERNS = {
 # Of these a text has one, or none of the patterns: few texts are looked at any closer.
 _WORDS = (
     r"ignor|disregard|forget|overrid|overrul|bypass|discard|neglect|set aside|attention to|follow|obey|comply|vergiss|"
-    r"vergiß|vergess|missacht|verwirf|verwerf|überschreib|<umgehe>|halte dich|befolg|beachte|"
+    r"vergiß|vergess|missacht|verwirf|verwerf|überschreib|übergeh|<umgehe>|halte dich|befolg|beachte|"
     r"(?:ß|ss)er acht>|lifted>|void>|"
     r"cancelled>|revoked>|ungültig|aufgehoben|hinfällig|gelten|sind (?:ab|hiermit|jetzt|nun|nicht|au(?:ß|ss)er)>|"
     r"instructions?|<your (?:new|real|actual|true|only|updated)>|anweisung|instruktion|"
@@ -242,7 +242,7 @@ _WORDS = (
     r"(?:are|re|from) now>|<no longer|<henceforth>|<act as>|<pretend>|anything now>|"
     r"role-?play|<du bist (?:jetzt|nun|ab|von|fortan|nicht)>|"
     r"<ab jetzt>|<ab sofort>|<von nun>|<tue? so>|<dir vor>|verhalte? dich|<spiele die|"
-    r"prompt|mode>|modus>|\x3c(?:\||/|\x3c|system|assist|instruct)|\[/?inst|##|[\"']role[\"']|"
+    r"prompt|mode>|modus>|\x3c(?:\||/|\x3c|system|assist|instruct)|\[/?(?:inst|system)|##|[\"']role[\"']|"
     r"(?:system|message|nachricht|meldung|<ai|assistent|assistant)[^a-z0-9\n]?:|"
     r"<(?:the|your|any) (?:user|human|operator)|<(?:dem|der|den|die|des|deine[mnr]) (?:nutzer|benutzer|anwender|user|"
     r"menschen)|"
