@@ -5,7 +5,7 @@ from collections.abc import Callable
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from memories import services, tagging
 from memories.errors import BrainError, Conflict, Invalid, NotAllowed, NotFound
@@ -160,6 +160,22 @@ def test_the_command_renames_merges_and_removes_with_progress() -> None:
         assert out.getvalue()
     assert (tags(key), names()) == (["c"], ["c"])
     assert LongtermVersion.objects.get(memory_id=key, version=3).tuer == "command"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"), [("x" * 1_001, "1000"), ("a\0", "NUL"), ("password AKIAIOSFODNN7EXAMPLQ", "AWS")]
+)
+def test_the_commands_reason_is_one_that_an_agent_could_give(reason: str, told: str) -> None:
+    key = store(tag_namen=["a"])
+    with pytest.raises(CommandError, match=told):
+        call_command("tags", "--rename", "a", "b", "--reason", reason)
+    assert (tags(key), names()) == (["a"], ["a"])
+
+
+def test_the_command_knows_a_tag_by_any_spelling() -> None:
+    key = store(tag_namen=["Zürich See"])
+    call_command("tags", "--rename", "  zu\u0308rich  SEE ", "Bern", stdout=StringIO())
+    assert tags(key) == ["Bern"]
 
 
 # While others write, with a connection of their own

@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 
 from memories import tagging
 from memories.errors import BrainError
+from memories.limits import limits
 from memories.models import Tag
 from memories.principal import SYSTEM, Origin
-from memories.values import tag_key
+from memories.values import asked_tag, limited_text, tag_key
 
 
 class Command(BaseCommand):
@@ -28,8 +29,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it, and tell how far it is."""
-        origin = Origin(SYSTEM, nutzer="system", agent="", tuer="command", tool="tags", grund=options["reason"])
         try:
+            grund = limited_text(options["reason"], "grund", limits().grund)
+            origin = Origin(SYSTEM, nutzer="system", agent="", tuer="command", tool="tags", grund=grund)
             if options["rename"]:
                 old, new = options["rename"]
                 tagging.rename(_key(old), new, origin, self._progress)
@@ -47,5 +49,5 @@ class Command(BaseCommand):
 
 
 def _key(name: str) -> int:
-    """The key of the tag of this name; 0 when there is none."""
-    return Tag.objects.filter(schluessel=tag_key(name)).values_list("pk", flat=True).first() or 0
+    """The key of the tag of this name, however it is spelled; 0 when there is none."""
+    return Tag.objects.filter(schluessel=tag_key(asked_tag(name, "name"))).values_list("pk", flat=True).first() or 0
