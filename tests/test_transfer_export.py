@@ -106,6 +106,14 @@ def test_what_begins_like_a_formula_is_marked_as_text(text: str) -> None:
     assert row["kurzbeschreibung"] == f"'{text}"
 
 
+def test_an_identifier_is_asked_for_in_any_form_and_one_that_none_can_be_is_told() -> None:
+    store(nutzer="jürgen", scope_vk="")
+    assert [row["nutzer"] for row in exported("--nutzer", "ju\u0308rgen", "--scope-vk", "")] == ["jürgen"]
+    for flags in (["--nutzer", " jürgen"], ["--agent", ""], ["--scope", "a\u200b"]):
+        with pytest.raises(CommandError, match=flags[0].removeprefix("--")):
+            exported(*flags)
+
+
 def test_a_table_holds_no_formula_and_no_vector() -> None:
     store(kurzbeschreibung='=HYPERLINK("http://x")', memory="-1\n+2", tag_namen=["@a", "b"])
     out = StringIO()

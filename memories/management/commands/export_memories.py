@@ -6,10 +6,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
+from memories.errors import BrainError
 from memories.kinds import KINDS
 from memories.principal import SYSTEM
 from memories.transfer.exporting import Selection, lines
 from memories.transfer.table import memory_table
+from memories.values import asked_identifier
 
 
 class Command(BaseCommand):
@@ -29,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write them, line by line."""
         wanted = [kind for kind in KINDS if kind.typ in (options["kind"] or [kind.typ])]
-        limits = {name: options[name] for name in ("nutzer", "agent", "scope", "scope_vk")}
+        limits = {name: _identifiers(name, options[name]) for name in ("nutzer", "agent", "scope", "scope_vk")}
         selection = Selection(kinds=wanted, with_deleted=options["with_deleted"], **limits)
         if options["csv"] and (len(wanted) > 1 or options["with_deleted"]):
             raise CommandError(_("A table holds one --kind, and no deleted memories."))
@@ -39,3 +41,10 @@ class Command(BaseCommand):
             rows = lines(selection, SYSTEM)
         for row in rows:
             self.stdout.write(row, ending="")
+
+
+def _identifiers(name: str, given: list[str]) -> list[str]:
+    try:
+        return [asked_identifier(value, name, may_be_empty=name == "scope_vk") for value in given]
+    except BrainError as fault:
+        raise CommandError(f"{fault.feld}: {fault.meldung}") from fault
