@@ -41,8 +41,15 @@ class Bounds:
 
     def has(self, geltung: str) -> bool:
         """Whether an entry with these tokens is in reach."""
-        # No token is within another: they begin with a letter of their own and, with a hash, are of one length.
-        return all(any(map(geltung.__contains__, group)) for group in self.reach)
+        # No token is within another: they begin with a letter of their own and, with a hash, are of one length. In plain
+        # loops, since each entry that is looked at comes here; all() and any() take four times as long.
+        for group in self.reach:
+            for each in group:
+                if each in geltung:
+                    break
+            else:
+                return False
+        return True
 
 
 @lru_cache(maxsize=10_000)
