@@ -41,7 +41,7 @@ class Bounds:
 
     def has(self, geltung: str) -> bool:
         """Whether an entry with these tokens is in reach."""
-        # No token is within another: they begin with a letter of their own and, with a hash, are of one length. In plain
+        # No token is within another: they begin with a letter of their own and, with a hash, are of one length. Plain
         # loops, since each entry that is looked at comes here; all() and any() take four times as long.
         for group in self.reach:
             for each in group:
