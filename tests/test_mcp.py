@@ -72,6 +72,16 @@ def test_a_legacy_client_may_ping_and_say_its_version_in_the_header(legacy: Mcp)
         assert (response.status_code, answer_of(response)["result"]) == (200, {})
 
 
+def test_a_legacy_client_may_send_null_for_what_it_does_not_give(legacy: Mcp) -> None:
+    params = {
+        "name": "select_brain_tags",
+        "_meta": None,
+        "arguments": {"inhalt": {"nutzer": "anna", "agent": "planer"}},
+    }
+    assert answer_of(legacy.post(message("tools/call", params)))["result"]["isError"] is False
+    assert answer_of(legacy.post(message("tools/list", {"_meta": None, "cursor": None})))["result"]["tools"]
+
+
 def test_no_session_is_begun(legacy: Mcp) -> None:
     response = legacy.send("initialize", {"protocolVersion": LEGACY[0]})
     assert "Mcp-Session-Id" not in response.headers

@@ -216,6 +216,8 @@ def _opened(message: Any) -> tuple[str, dict[str, Any], bool]:
         raise ProtocolError(INVALID_REQUEST, _("The id of a request is a text or a whole number."))
     params = message.get("params")
     params = {} if params is None else params
+    if isinstance(params, dict) and params.get("_meta") is None:  # some clients send null for what they do not give
+        params = {name: value for name, value in params.items() if name != "_meta"}
     if not isinstance(params, dict) or not isinstance(params.get("_meta", {}), dict):
         raise ProtocolError(INVALID_PARAMS, _("params and its _meta are objects."))
     return method, params, True
