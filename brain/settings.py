@@ -32,6 +32,9 @@ BRAIN_WORKERS = env.whole_number("BRAIN_WORKERS", min(os.cpu_count() or 1, 4))
 BRAIN_THREADS = env.whole_number("BRAIN_THREADS", min(2 * (os.cpu_count() or 1) + 1, 8))
 BRAIN_REQUEST_SECONDS = env.whole_number("BRAIN_REQUEST_SECONDS", 60)
 
+# The tools that there are: the domain, which imports nothing above it, refuses keys for others.
+BRAIN_TOOLS = "api.tools.TOOLS"
+
 # Whether texts that hold credentials are refused or kept.
 BRAIN_SECRETS = env.choice("BRAIN_SECRETS", (REFUSED, KEPT)) or REFUSED
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from memories import values
@@ -37,7 +39,9 @@ def make_key(
 
 
 def key_name(name: str, feld: str) -> str:
-    """A name for a key or an account."""
+    """A name for a key or an account, which lists, histories and terminals show."""
+    if not name.strip().isprintable():
+        raise Invalid(_("The name contains control or invisible characters."), feld)
     return values.filled_text(name.strip(), feld, NAME_LENGTH)
 
 
@@ -47,4 +51,8 @@ def canonical_limit(allowed: Sequence[str] | None, feld: str) -> list[str] | Non
         return None
     if feld == "typen" and not ALL_KINDS.issuperset(allowed):
         raise Invalid(_("The kinds are longterm, shortterm and brain."), feld)
-    return list(dict.fromkeys(values.identifier(value, feld) for value in allowed))
+    canonical = list(dict.fromkeys(values.identifier(value, feld) for value in allowed))
+    unknown = set(canonical) - {tool.name for tool in import_string(settings.BRAIN_TOOLS)} if feld == "tools" else ()
+    if unknown:
+        raise Invalid(_("There is no tool %(name)s.") % {"name": min(unknown)[:80]}, feld)
+    return canonical

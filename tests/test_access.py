@@ -443,6 +443,10 @@ def test_several_keys_can_belong_to_one_account(db: None) -> None:
         ("bote", "--agent", " a"),
         ("bote", "--scope", "a\u200b"),
         ("bote", "--tools", "x" * 256),
+        ("bote", "--tools", "select_brain_longterm_memori"),
+        ("bote", "--tools", "search_brain", "--tools", "*"),
+        ("bo\x1b[31mte",),
+        ("bote\u202e",),
         (),
     ],
 )

@@ -50,6 +50,22 @@ def test_a_key_is_shown_once_and_works(anna: Client) -> None:
     assert not any(secret in str(entry.__dict__) for entry in LogEntry.objects.all())
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"tools": "search_brain\r\nserach_brain"}, "There is no tool serach_brain."),
+        ({"tools": "*"}, "There is no tool *."),
+        ({"name": "k\x1b[31m"}, "control or invisible"),
+        ({"name": "k\u200b"}, "control or invisible"),
+    ],
+)
+def test_a_misspelt_tool_and_a_name_that_hides_something_are_refused(
+    anna: Client, fields: dict[str, str], told: str
+) -> None:
+    assert told in str(make(anna, **fields).context["errors"])
+    assert not AccessKey.objects.exists()
+
+
 def test_a_revoked_key_is_refused_from_the_next_call_on(anna: Client) -> None:
     agent = Agent(make(anna).context["text"], nutzer="anna")
     assert agent.call("select_brain_tags")["erfolg"]

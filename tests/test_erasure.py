@@ -469,6 +469,8 @@ def test_the_command_asks_for_the_name_again_and_wants_a_reason(monkeypatch: pyt
         monkeypatch.setattr("sys.stdin", StringIO("ben\n"))
         with pytest.raises(CommandError, match="another name"):
             call_command("erase_person", "anna", "--reason", "x", stdout=out)
+        with pytest.raises(CommandError, match="another name"):  # nobody types anything
+            call_command("erase_person", "anna", "--reason", "x", stdout=out)
         with pytest.raises(CommandError, match="Say why"):
             call_command("erase_person", "anna", "--yes", stdout=out)
         with pytest.raises(CommandError, match="nobody of this name"):

@@ -48,7 +48,10 @@ class Command(BaseCommand):
         self._tell_left(nutzer)
 
     def _confirmed(self, nutzer: str) -> bool:
-        typed = input(_("Type the name again to erase all this for good: "))
+        try:
+            typed = input(_("Type the name again to erase all this for good: "))
+        except EOFError:  # nobody is there to type it
+            return False
         return unicodedata.normalize("NFC", typed) == nutzer
 
     def _tell(self, found: erasure.Found) -> None:
