@@ -227,7 +227,7 @@ def numbers_of(packed: bytes) -> list[float]:
 def finite_number(number: float, feld: str | None) -> float:
     """The number; NaN and infinity, also as a number beyond float64 becomes one, are refused."""
     if not math.isfinite(number):
-        raise Invalid(_("The number is not finite."), feld)
+        raise Invalid(_("The number is not finite, or too large."), feld)
     return number
 
 

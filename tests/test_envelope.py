@@ -340,6 +340,7 @@ def test_a_number_of_more_digits_than_are_read_is_its_entrys_fault(anna: Agent) 
     answer = raw(anna, body, f"/api/tools/{INSERT}/").json()
     assert [row["erfolg"] for row in answer["daten"]] == [True, False]
     assert one_fault(answer, 1) == ("ungueltig", "scope")
+    assert "zu groß" in answer["daten"][1]["fehler"]["meldung"]
 
 
 def test_a_failed_row_that_names_a_memory_tells_its_id(anna: Agent) -> None:
