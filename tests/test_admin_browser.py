@@ -353,8 +353,10 @@ def fill_the_database() -> dict[str, int]:
     store(kurzbeschreibung="FRIST 1")
     find(0)
     tag = Tag.objects.get(name="Vertrag").pk
+    long_tag = Tag.objects.create(name="Donaudampfschiff" * 5, schluessel="donaudampfschiff" * 5).pk
     Tag.objects.create(name="Unbenutzt", schluessel="unbenutzt")
-    return {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk, "tag": tag} | fill_the_rest()
+    made = {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk}
+    return made | {"tag": tag, "long-tag": long_tag} | fill_the_rest()
 
 
 def fill_the_rest() -> dict[str, int]:
@@ -410,6 +412,7 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "history-list": "/admin/memories/longtermversion/",
         "tags": "/admin/memories/tag/",
         "tag-rename": f"/admin/memories/tag/{keys['tag']}/rename/",
+        "tag-merge": f"/admin/memories/tag/merge/?id={keys['tag']}&id={keys['long-tag']}",
         "tags-unused": "/admin/memories/tag/unused/",
         "duplicates": "/admin/memories/duplicatepair/",
         "keys": "/admin/memories/accesskey/",
