@@ -58,6 +58,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "is_mobile": True, "has_touch": True},
 }
 LANGUAGES = {"en": "en-GB", "de": "de-DE"}
+WITHOUT_BREAK = "Donaudampfschiff"
 
 
 @pytest.fixture(scope="module")
@@ -353,10 +354,11 @@ def fill_the_database() -> dict[str, int]:
     store(kurzbeschreibung="FRIST 1")
     find(0)
     tag = Tag.objects.get(name="Vertrag").pk
-    long_tag = Tag.objects.create(name="Donaudampfschiff" * 5, schluessel="donaudampfschiff" * 5).pk
+    long_tag = Tag.objects.create(name=WITHOUT_BREAK * 5, schluessel=WITHOUT_BREAK.lower() * 5).pk
+    unbroken = store(kurzbeschreibung=WITHOUT_BREAK * 9, memory=WITHOUT_BREAK * 30, tag_namen=[WITHOUT_BREAK * 4])
     Tag.objects.create(name="Unbenutzt", schluessel="unbenutzt")
     made = {"long": key, "gone": gone, "short": short, "brain": brain, "key": access.pk}
-    return made | {"tag": tag, "long-tag": long_tag} | fill_the_rest()
+    return made | {"tag": tag, "long-tag": long_tag, "unbroken": unbroken} | fill_the_rest()
 
 
 def fill_the_rest() -> dict[str, int]:
@@ -403,6 +405,9 @@ def pages(keys: dict[str, int]) -> dict[str, str]:
         "history-deleted": f"{longterm}{keys['gone']}/history/",
         "version": f"{longterm}{keys['long']}/history/2/",
         "delete": f"{longterm}{keys['long']}/delete/",
+        "unbroken-read": f"{longterm}{keys['unbroken']}/read/",
+        "unbroken-change": f"{longterm}{keys['unbroken']}/change/",
+        "unbroken-delete": f"{longterm}{keys['unbroken']}/delete/",
         "merge": f"{longterm}merge/?id={keys['long']}&id={keys['long'] - 1}&id={keys['long'] - 2}",
         "short-list": "/admin/memories/shorttermmemory/",
         "short-change": f"/admin/memories/shorttermmemory/{keys['short']}/change/",

@@ -55,6 +55,7 @@ def test_case_98_the_pages_are_whole_in_every_look(browser: Browser, live_server
         memory="Die Kündigungsfrist beträgt zwei Monate.\n\n- Kündigung per Brief\n" + "Donaudampfschiff" * 12,
         tag_namen=["Vertrag", "Frist", "Büro"],
     )
+    propose(kurzbeschreibung="Donaudampfschiff" * 9, memory="Frist", tag_namen=["Donaudampfschiff" * 5])
     propose(SHORTTERM, kurzbeschreibung="Rückruf", memory="Herr Ott ruft zurück.")
     propose(BRAIN, titel="Wir nehmen PostgreSQL", inhalt_json='{"grund": "Last"}')
     visitor = admin.Visitor(browser, live_server.url, **LOOKS[look])
