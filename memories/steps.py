@@ -80,7 +80,7 @@ def out_of_reach(kind: Kind, memory: Memory, origin: Origin, action: Action) -> 
     if not outside:
         return None
     feld = _WIRE.get((kind.typ, outside[0]), outside[0])
-    return NotAllowed(_("This key may not store memories with this %(feld)s.") % {"feld": feld}, feld)
+    return NotAllowed(_("You may not store memories with this %(feld)s.") % {"feld": feld}, feld)
 
 
 def _spell(memories: Sequence[Memory]) -> dict[str, Tag]:

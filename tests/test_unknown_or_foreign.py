@@ -284,7 +284,7 @@ def test_a_change_that_would_move_a_memory_out_of_reach_makes_no_tag(anna: Agent
     sent = form(curator, address) | {"schlagworte": "Neuland"}
     refused = curator.post(address, sent | {"scope_typ": "room"})
     assert refused.status_code == 200
-    assert "may not store memories with this" in refused.content.decode()
+    assert "You may not store memories with this" in refused.content.decode()
     memory = BrainMemory.objects.get()
     assert (memory.scope_typ, memory.tag_namen, memory.version) == ("modul", [], 1)
     assert not Tag.objects.exists()
