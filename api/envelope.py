@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from api import jsonbody, repeated
 from api.checking import MOST_FAULTS, Checker, faulty_together
-from api.schemas import ENVELOPE, call
+from api.schemas import ENVELOPE, MEANINGS, call
 from api.tool import Call, Reply, Row, Shape, Tool
 from api.tools import TOOLS
 from memories import failures, repeats, values
@@ -130,6 +130,8 @@ def _handled(tool: Tool, arguments: Any, principal: Principal, via: Via) -> Answ
     if _asks_for_help(arguments):
         return _answered(tool, [define(tool, principal)], {}, references)
     _permit(tool, principal)
+    if not isinstance(arguments, dict):
+        raise Invalid(tool.frame.faults(arguments)[0].meldung, "arguments")
     faults = tool.frame.faults(_around_entries(tool, arguments)) or _oversized(references)
     if tool.writes and not faults:  # they are stored with every version
         faults = list(values.secrets_in(references, "referenzfelder"))[:MOST_FAULTS]
@@ -255,17 +257,17 @@ def _forbidden(tool: Tool, principal: Principal) -> NotAllowed | None:
     return None
 
 
-def _around_entries(tool: Tool, arguments: Any) -> Any:
+def _around_entries(tool: Tool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The call without its entries, whose faults are their own; how many there are still shows."""
-    inhalt = arguments.get("inhalt") if isinstance(arguments, dict) else None
-    if tool.shape is Shape.QUERY or not isinstance(inhalt, dict):
+    inhalt = arguments.get("inhalt")
+    if not isinstance(inhalt, dict):
         return arguments
     if tool.shape is Shape.SINGLE:
-        return arguments | {"inhalt": {name: inhalt[name] for name in ("nutzer", "agent") if name in inhalt}}
-    entries = inhalt.get(tool.shape.value)
+        return {**arguments, "inhalt": {name: inhalt[name] for name in ("nutzer", "agent") if name in inhalt}}
+    entries = inhalt.get(tool.listed)
     if not isinstance(entries, list):
         return arguments
-    return arguments | {"inhalt": inhalt | {tool.shape.value: [None] * len(entries)}}
+    return {**arguments, "inhalt": inhalt | {tool.listed: [None] * len(entries)}}
 
 
 def _asks_for_help(arguments: Any) -> bool:
@@ -331,9 +333,10 @@ def _one_by_one(tool: Tool, entries: Sequence[Any], origin: Origin, version: int
 
 def _read_entry(tool: Tool, entry: Any) -> Any:
     """The entry in canonical form, or the fault that carries all of its faults."""
-    faults = tool.entry.faults(entry)
+    # An ID is judged by whoever reads it.
+    faults = [] if tool.shape is Shape.IDS else tool.entry.faults(entry)
     if faults:
-        if tool.shape is Shape.IDS or not isinstance(entry, dict):
+        if not isinstance(entry, dict):
             return faulty_together(faults)
         bad = {(fault.feld or "").split(".")[0].split("[")[0] for fault in faults}
         entry = {name: value for name, value in entry.items() if name not in bad}
@@ -379,7 +382,7 @@ def _parameters(schema: Mapping[str, Any], path: str) -> Any:
             "name": f"{path}{name}",
             "typ": types if isinstance(types, str) else " | ".join(types),
             "pflicht": name in schema.get("required", ()),
-            "beschreibung": field.get("description", ""),
+            "beschreibung": field.get("description") or MEANINGS.get(f"{path}{name}") or MEANINGS[name],
         }
         yield from _parameters(field, f"{path}{name}.")
         yield from _parameters(field.get("items", {}), f"{path}{name}[].")

@@ -33,6 +33,37 @@ OWN: Texts = {
     "embedding_profil_hash": "Kennung des Modells; null entfernt",
 }
 
+# What the fields mean of which a schema says nothing: told on `help: 1` alone, which no model keeps in its context.
+MEANINGS: Texts = {
+    "inhalt": "Die Felder des Aufrufs, und mit nutzer und agent, wer ihn macht",
+    "inhalt.inhalt": "Freitext / Zusammenfassung",
+    "referenzfelder": "Eigene Verweise, etwa ein Ticket: stehen bei jeder Version und kommen unverändert zurück",
+    "memories": "1 bis 100 Einträge, jeder für sich: ein Fehler hält die anderen nicht auf",
+    "ID": "Die ID der Erinnerung, etwa longterm_41",
+    "IDs": "1 bis 100 IDs, etwa longterm_41, jede für sich",
+    "kurzbeschreibung": "Worum es geht, in einem Satz",
+    "memory": "Der Text; er bleibt Zeichen für Zeichen, wie er ist",
+    "titel": "Worum es geht, in einem Satz",
+    "tags": "Schlagworte: neue entstehen dabei, Groß und Klein ist eins, beim Ändern ersetzen sie alle bisherigen",
+    "tags_eines": "Mindestens eines davon",
+    "praefix": "Nur Schlagworte, die so beginnen",
+    "scope": "Der Bereich, etwa global oder modul",
+    "scope_vk": "Der Datensatz in diesem Bereich; leer, wenn es keiner ist",
+    "scope_modul": "Das Modul",
+    "scope_ID": "Der Datensatz im Bereich",
+    "agent": "Der Agent, von dem die Erinnerung ist",
+    "nutzer": "Der Nutzer, dem die Erinnerung gehört",
+    "agent_ID": "Der Agent",
+    "room_ID": "Der Raum",
+    "session_ID": "Die Sitzung",
+    "quelle_typ": "Woher es kommt",
+    "quelle_ID": "Der Datensatz, aus dem es kommt",
+    "agent_filter": "Nur von diesem Agenten",
+    "nutzer_filter": "Nur von diesem Nutzer",
+    "weiter": "Das weiter der letzten Antwort: holt die nächste Seite",
+    "grund": "Warum; steht bei der Version",
+}
+
 
 def text(description: str | None = None) -> Schema:
     """A text."""

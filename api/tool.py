@@ -81,13 +81,18 @@ class Tool:
         """The one kind of memory that it works on; None for several."""
         return self.typ if self.typ in ALL_KINDS else None
 
+    @property
+    def listed(self) -> str:
+        """The list whose entries are judged one by one, where a call has it."""
+        return "memories" if self.shape is Shape.MEMORIES else "IDs"
+
     @cached_property
     def frame(self) -> Checker:
         """Checks the call around the entries."""
         inhalt = self.input_schema["properties"]["inhalt"]
         properties = dict(inhalt["properties"])
-        if self.shape in {Shape.MEMORIES, Shape.IDS}:
-            properties[self.shape.value] = {k: v for k, v in properties[self.shape.value].items() if k != "items"}
+        if self.listed in properties:
+            properties[self.listed] = {k: v for k, v in properties[self.listed].items() if k != "items"}
         if self.shape is Shape.SINGLE:
             properties = {name: properties[name] for name in ("nutzer", "agent")}
         if self.versioned:

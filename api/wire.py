@@ -13,9 +13,12 @@ from api import jsonbody
 from memories.errors import TooLarge
 from memories.limits import limits
 
+_DISCARDED = 3  # times the limit
+_AT_ONCE = 1024 * 1024  # bytes
+
 
 class BodyTooLarge(TooLarge):
-    """The body passes the limit; it was not read."""
+    """The body passes the limit."""
 
 
 class EnvelopeParser(BaseParser):
@@ -29,10 +32,18 @@ class EnvelopeParser(BaseParser):
         most = limits().body
         body = stream.read(most + 1)
         if len(body) > most:
+            _discard(stream, _DISCARDED * most)
             raise BodyTooLarge(_("The body is larger than %(limit)d bytes.") % {"limit": most})
         if parser_context:
             parser_context["request"].body_size = len(body)
         return jsonbody.parse(body)
+
+
+def _discard(stream: Any, most: int) -> None:
+    """Read on, up to so many bytes: a client that is still sending does not hear why it should not."""
+    for _part in range(0, most, _AT_ONCE):
+        if not stream.read(_AT_ONCE):
+            return
 
 
 def body_size(request: Request) -> int:

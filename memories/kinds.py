@@ -39,9 +39,9 @@ BRAIN = Kind("brain", BrainMemory, BrainVersion, BrainTag)
 KINDS = (LONGTERM, SHORTTERM, BRAIN)
 
 
-def parse_id(kennung: str, feld: str, *, only: Kind | None = None) -> tuple[Kind, int]:
+def parse_id(kennung: object, feld: str, *, only: Kind | None = None) -> tuple[Kind, int]:
     """The kind and primary key that an ID such as `longterm_41` means. Numbers that no row can have become 0."""
-    found = _ID.fullmatch(kennung)
+    found = _ID.fullmatch(kennung) if isinstance(kennung, str) else None
     if not found:
         raise Invalid(_("This is no ID. IDs look like longterm_41, shortterm_3 or brain_7."), feld)
     typ, digits = found.groups()
@@ -49,7 +49,7 @@ def parse_id(kennung: str, feld: str, *, only: Kind | None = None) -> tuple[Kind
     if only and kind is not only:
         raise Invalid(
             _("The ID %(id)s is of another kind; here it must begin with %(typ)s_.")
-            % {"id": kennung[:60], "typ": only.typ},
+            % {"id": found[0][:60], "typ": only.typ},
             feld,
         )
     key = int(digits) if len(digits) <= len(str(_LARGEST_KEY)) else 0

@@ -89,6 +89,10 @@ def test_case_48_another_compound_with_the_same_part_is_found(anna: Agent) -> No
         ("会议", "明天的会议记录在这里"),
         ("회의", "내일 회의록"),
         ("東", "東"),
+        ("猫", "黒い猫がいる"),
+        ("京", "北京"),
+        ("책", "책을 읽다"),
+        ('"会议 记录"', "会议 记录"),
     ],
 )
 def test_case_50_scripts_without_blanks_are_found(anna: Agent, suche: str, hit: str) -> None:

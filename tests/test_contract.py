@@ -168,6 +168,12 @@ def test_every_limit_that_a_call_can_meet_is_told(anna: Agent, name: str) -> Non
     assert told["grenzen"].keys() == met | {"kennung", "referenzfelder", "body", "nesting"}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_says_what_it_means(anna: Agent, name: str) -> None:
+    told = anna.http.get(f"/api/tools/{name}/").json()["parameter"]
+    assert [row["name"] for row in told if not row["beschreibung"].strip()] == []
+
+
 def test_the_limits_told_are_those_in_force(anna: Agent, settings: Any) -> None:
     settings.BRAIN_LIMITS = Limits(memory=123, body=45_678)
     limits = anna.http.get("/api/tools/insert_brain_longterm_memory/").json()["grenzen"]

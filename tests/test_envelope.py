@@ -640,3 +640,19 @@ def test_a_call_has_one_to_a_hundred_ids(anna: Agent, name: str, count: int, sta
         fault = fault_of(response, 400)
         assert fault["feld"] == "inhalt.IDs"
         assert ("100" in fault["meldung"]) == (count > 100)
+
+
+@pytest.mark.parametrize("arguments", [[], 5, True, "x", "[]", '"{}"'])
+def test_arguments_that_are_no_object_are_named_as_the_fault(anna: Agent, arguments: Any) -> None:
+    fault = fault_of(anna.post("select_brain_tags", arguments), 400)
+    assert (fault["code"], fault["feld"]) == ("ungueltig", "arguments")
+
+
+@pytest.mark.parametrize("tool", ["select_brain_longterm_memory", "delete_brain_longterm_memory"])
+def test_what_is_no_id_is_the_fault_of_its_row(anna: Agent, tool: str) -> None:
+    kennung = anna.store()
+    answer = anna.call(tool, IDs=[7, kennung, None, "a\0b", ["longterm_1"], "shortterm_1", 1.5, {}])
+    assert [row["erfolg"] for row in answer["daten"]] == [False, True] + [False] * 6
+    assert {(row["fehler"]["code"], row["fehler"]["feld"]) for row in answer["daten"] if not row["erfolg"]} == {
+        ("ungueltig", "ID")
+    }

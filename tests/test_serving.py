@@ -99,9 +99,10 @@ def chunks(body: bytes, size: int) -> Iterable[bytes]:
     return (body[start : start + size] for start in range(0, len(body), size))
 
 
+@pytest.mark.parametrize("size", [LIMIT, 2 * LIMIT], ids=["just", "far"])
 @pytest.mark.parametrize("pieces", [False, True], ids=["with its length", "in chunks"])
-def test_a_body_over_the_limit_is_refused_as_too_large(server: Server, key: str, pieces: bool) -> None:
-    body = b'{"inhalt": "' + b"x" * LIMIT + b'"}'
+def test_a_body_over_the_limit_is_refused_as_too_large(server: Server, key: str, pieces: bool, size: int) -> None:
+    body = b'{"inhalt": "' + b"x" * size + b'"}'
     sent = chunks(body, 1_000_000) if pieces else body
     status, answer = server.call("insert_brain_longterm_memory", key, sent)
     assert (status, answer["fehler"]["code"]) == (413, "zu_gross")

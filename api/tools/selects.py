@@ -58,7 +58,7 @@ FILTERS = (
 class Query:
     """A select: IDs, or a filter with order and place."""
 
-    ids: tuple[str, ...] | None
+    ids: tuple[object, ...] | None
     only: Filter
     sortierung: str
     limit: int
@@ -146,7 +146,7 @@ def _select(kind: Kind, query: Query, principal: Principal) -> Reply:
     return Reply(rows, {"weiter": page.weiter})
 
 
-def _by_ids(kind: Kind, query: Query, ids: tuple[str, ...], principal: Principal) -> list[Row | BrainError]:
+def _by_ids(kind: Kind, query: Query, ids: tuple[object, ...], principal: Principal) -> list[Row | BrainError]:
     keys: list[int | BrainError] = []
     for kennung in ids:
         try:
@@ -161,5 +161,5 @@ def _by_ids(kind: Kind, query: Query, ids: tuple[str, ...], principal: Principal
             rows.append(shown_memory(found[key], kind, waiting, with_embedding=query.with_embedding))
         else:
             missing = key if isinstance(key, BrainError) else NotFound(_("There is no memory of this ID."), "ID")
-            rows.append({"ID": kennung, "fehler": missing})
+            rows.append({"ID": kennung, "fehler": missing} if isinstance(kennung, str) else missing)
     return rows

@@ -23,7 +23,21 @@ _stemming = threading.Lock()
 
 def stems(text: str) -> list[str]:
     """The stems of a text in their order; a word held together by marks gives itself joined, and its parts."""
-    return [stem for word in _WORD.findall(folded(text)) for stem in _of_word(word)]
+    return _stemmed(folded(text))
+
+
+def _stemmed(plain: str) -> list[str]:
+    return [stem for word in _WORD.findall(plain) for stem in _of_word(word)]
+
+
+def held_by(text: str) -> list[str]:
+    """What a text can be found by: its stems, and after them each sign of Chinese, Japanese and Korean by itself.
+
+    At the end, since the words of a phrase follow each other.
+    """
+    plain = folded(text)
+    runs = [] if plain.isascii() else _CJK.findall(plain)
+    return [*_stemmed(plain), *dict.fromkeys(sign for run in runs if len(run) > 1 for sign in run)]
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from memories.kinds import BRAIN, Kind
 from memories.models import EmbeddingProfile, Memory, PastEntry, SearchEntry, Version
 from memories.search import pgvector
-from memories.search.analyser import stems
+from memories.search.analyser import held_by
 from memories.search.reach import DERIVED_VECTOR, FIRST_PART, ONE_OF_SEVERAL, STALE, profile_token, token
 from memories.search.vectors import unit
 from memories.values import tag_key
@@ -172,7 +172,7 @@ def _fields(kind: Kind, content: Any) -> Iterator[dict[str, Any]]:
             "dimension": content.embedding_dimension,
             "veraltet": content.embedding_veraltet,
             "vektor": None if teil else vector,
-            "stamm": " ".join(stems(part)),
+            "stamm": " ".join(held_by(part)),
             "geltung": reach if teil else f"{FIRST_PART} {reach}",
         }
 
