@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
+from rapidfuzz.distance import OSA
+
 from memories.search import vocabulary
 from memories.search.engine import Groups, Match
 
@@ -70,11 +72,12 @@ def _held(words: Sequence[str]) -> set[str]:
 
 
 def _near(word: str, *, then: bool) -> Iterator[str]:
-    """The stems that a misspelt word may stand for."""
-    letters, faults = set(word), _allowed(word)
+    """The stems that a misspelt word may stand for, by optimal string alignment: a letter more, less or another, or two
+    neighbours swapped, count as a fault each (Damerau 1964).
+    """
+    faults = _allowed(word)
     for near in vocabulary.words_like(word, faults, then=then):
-        # A fault takes one letter away and brings one at most, which is quicker to see than how many there are.
-        if len(letters.symmetric_difference(near)) <= 2 * faults and _distance(word, near) <= faults:
+        if OSA.distance(word, near, score_cutoff=faults) <= faults:
             yield near
 
 
@@ -91,22 +94,3 @@ def _pieces(word: str) -> list[str]:
 
 def _allowed(word: str) -> int:
     return 1 if len(word) < _TWO_FAULTS_FROM else _MOST_FAULTS
-
-
-def _distance(left: str, right: str) -> int:
-    """Optimal string alignment distance: insertions, deletions, substitutions, neighbours swapped (Damerau 1964)."""
-    if abs(len(left) - len(right)) > _MOST_FAULTS:
-        return _MOST_FAULTS + 1
-    before: list[int] = []
-    last = list(range(len(right) + 1))
-    for i, a in enumerate(left, 1):
-        row = [i]
-        for j, b in enumerate(right, 1):
-            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
-                cost = min(cost, before[j - 2] + 1)
-            row.append(cost)
-        if min(row) > _MOST_FAULTS <= min(last):
-            return _MOST_FAULTS + 1
-        before, last = last, row
-    return last[-1]

@@ -91,9 +91,13 @@ def words_like(word: str, faults: int, *, then: bool = False) -> list[str]:
             "SELECT w.stamm FROM memories_wordtrigram t JOIN memories_word w ON w.id = t.rowid "
             f"WHERE memories_wordtrigram MATCH %s AND w.df >= {int(not then)} AND length(w.stamm) BETWEEN %s AND %s"
         )
-        return [near for (near,) in rows(sql, [" OR ".join(f'"{gram}"' for gram in grams), *lengths])]
-    sql = "SELECT stamm FROM memories_word WHERE stamm LIKE ANY(%s) AND length(stamm) BETWEEN %s AND %s"
-    return [near for (near,) in rows(sql, [[f"%{gram}%" for gram in grams], *lengths])]
+        wanted: Any = " OR ".join(f'"{gram}"' for gram in grams)
+    else:
+        sql = "SELECT stamm FROM memories_word WHERE stamm LIKE ANY(%s) AND length(stamm) BETWEEN %s AND %s"
+        wanted = [f"%{gram}%" for gram in grams]
+    # As one text, which is many times quicker to read than rows.
+    told = rows(f"SELECT {listed('stamm', ' ')} FROM ({sql}) AS w", [wanted, *lengths])[0][0]
+    return (told or "").split()
 
 
 def frequencies(terms: Iterable[str]) -> dict[str, int]:
