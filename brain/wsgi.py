@@ -36,8 +36,8 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
     """Django, for bodies sent in chunks as well.
 
     They come without a length, and Django takes such a body for empty. The server ends the stream where the body ends,
-    so any length will do; this one is too large, which is what a body that really has it must be called, and leaves room
-    to read what is beyond the limit.
+    so any length will do; this one is too large, which is what a body that really has it must be called, and leaves
+    room to read what is beyond the limit.
     """
     if environ.get("wsgi.input_terminated") and environ["REQUEST_METHOD"] in _WITH_BODY:
         environ.setdefault("CONTENT_LENGTH", str(4 * settings.BRAIN_LIMITS.body))
