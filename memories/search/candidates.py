@@ -83,7 +83,8 @@ class Choice:
         bounds = self.bounds
         if not (bounds.are_wide and engine.reads_reach_whole()) or len(self.match.terms) > 1 or self.match.excluded:
             return None
-        if len(self._inside(engine.sample(_SAMPLE, past=past), past=past)) * _THIN < _SAMPLE:
+        sample = engine.sample(_SAMPLE, bounds.where, bounds.parameters, past=past)
+        if sum(bounds.has(row[-1]) for row in sample) * _THIN < _SAMPLE:
             return None
         keys, holding = self._matching(replace(self.match, reach=()), Bounds(), past=past)
         shares = self._shares(keys, holding)

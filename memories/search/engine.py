@@ -69,22 +69,28 @@ def listed(column: str, between: str) -> str:
     return f"string_agg({column}::text, '{between}')"
 
 
+_ENTRY = "id, typ, memory_id, version, stamm, geltung"
+
+
 def entries(keys: Sequence[int], where: str = "", parameters: Sequence[Any] = (), *, past: bool = False) -> list[Any]:
     """Those of these entries (as c) that fulfil the condition: (id, typ, memory_id, version, stamm, geltung)."""
-    return _of(keys, "id, typ, memory_id, version, stamm, geltung", where, parameters, past=past)
+    return _of(keys, _ENTRY, where, parameters, past=past)
+
+
+def sample(number: int, where: str, parameters: Sequence[Any], *, past: bool) -> list[Any]:
+    """Of so many of SQLite's entries (as c), from the first to the last at equal distances, those that fulfil the
+    condition: as above. Few of these keys belong to no entry.
+    """
+    table = PAST if past else LIVE
+    # Each by itself, which the key answers; for both together SQLite would read all.
+    ends = f"SELECT (SELECT min(id) FROM {table}) AS low, (SELECT max(id) FROM {table}) AS high"
+    spread = f"SELECT low + (high - low) * value / {number} FROM ({ends}), json_each('{list(range(number))}')"
+    return rows(f"SELECT {_ENTRY} FROM {table} c WHERE c.id IN ({spread}) {where}", parameters)
 
 
 def identities(keys: Sequence[int], *, past: bool = False) -> list[Any]:
     """What entries these are, those that are still there: (id, typ, memory_id, version)."""
     return _of(keys, "id, typ, memory_id, version", past=past)
-
-
-def sample(number: int, *, past: bool = False) -> list[int]:
-    """So many keys from the first to the last there is, at equal distances; few of them belong to no entry."""
-    # Each by itself, which the key answers; of both together SQLite would read all.
-    table = PAST if past else LIVE
-    first, last = rows(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})")[0]
-    return [] if first is None else [first + (last - first) * place // number for place in range(number)]
 
 
 def _of(keys: Sequence[int], columns: str, where: str = "", parameters: Sequence[Any] = (), *, past: bool) -> list[Any]:
